@@ -1,0 +1,121 @@
+"""Says where the committed notebooks differ from what the sources build."""
+
+import difflib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+
+from parlab.author.notebooks import FOLDERS, SOLUTION, serialize
+
+_Cells = dict[str, str]
+
+
+def compare_notebook(path: str, built: NotebookNode, root: Path, source: str) -> list[str]:
+    """What differs between a committed notebook and the built one, in words and diffs.
+
+    Args:
+        path: the notebook, from ``root``.
+        built: what its source builds, not executed.
+        root: the repository's root.
+        source: the lesson's source, to name in the answer.
+    """
+    file = root / path
+    if not file.is_file():
+        return [f"{path}: missing; run parlab build {Path(path).stem}"]
+    data = file.read_bytes()
+    try:
+        committed = json.loads(data)
+        cells = _texts(committed["cells"])
+    except (ValueError, KeyError, TypeError) as error:
+        return [f"{path}: not a notebook ({type(error).__name__}: {error}); build it anew"]
+    found = list(_compare_cells(path, cells, _texts(built.cells), source))
+    solution = path.startswith(f"{SOLUTION}/")
+    if solution:
+        found += _unexecuted(path, committed["cells"])
+        _blank_outputs(committed)
+    if not found:
+        canonical = serialize(NotebookNode(built))
+        given = data if not solution else _dump(committed)
+        wanted = canonical if not solution else _dump(json.loads(canonical))
+        if given != wanted:
+            found.append(_diff(f"{path}: metadata or layout", given, wanted, source))
+    return found
+
+
+def stray_notebooks(root: Path, expected: set[str]) -> list[str]:
+    """Names the notebooks that no source builds."""
+    found = []
+    for folder in FOLDERS:
+        for file in sorted((root / folder).rglob("*.ipynb")):
+            path = file.relative_to(root).as_posix()
+            hidden = any(part.startswith(".") for part in Path(path).parts)
+            if path not in expected and not hidden:
+                found.append(f"{path}: no source builds this notebook; delete it or add the source")
+    return found
+
+
+def same_code(committed: Any, built: NotebookNode) -> bool:
+    """Whether the outputs of a committed notebook are still those of the built one's code."""
+    return _code(committed["cells"]) == _code(built.cells)
+
+
+def _code(cells: list[Any]) -> list[tuple[str, str]]:
+    return [(c.get("id"), _text(c)) for c in cells if c["cell_type"] == "code"]
+
+
+def _texts(cells: list[Any]) -> _Cells:
+    """Each cell's comparable text by its id; cells without an id are named by position."""
+    return {
+        str(cell.get("id", f"(no id, position {position})")): f"{cell['cell_type']}\n{_text(cell)}"
+        for position, cell in enumerate(cells, 1)
+    }
+
+
+def _text(cell: Any) -> str:
+    source = cell["source"]
+    return source if isinstance(source, str) else "".join(source)
+
+
+def _compare_cells(path: str, committed: _Cells, built: _Cells, source: str) -> Iterator[str]:
+    for cell_id in [*built, *(extra for extra in committed if extra not in built)]:
+        if cell_id not in committed:
+            yield _diff(f"{path}: cell {cell_id} is missing", "", built[cell_id], source)
+        elif cell_id not in built:
+            yield _diff(f"{path}: cell {cell_id} is in no source", committed[cell_id], "", source)
+        elif committed[cell_id] != built[cell_id]:
+            yield _diff(f"{path}: cell {cell_id}", committed[cell_id], built[cell_id], source)
+    if committed.keys() == built.keys() and list(committed) != list(built):
+        yield f"{path}: the cells stand in another order than in {source}"
+
+
+def _diff(title: str, committed: str | bytes, built: str | bytes, source: str) -> str:
+    here, there = (
+        (text.decode("utf-8", "replace") if isinstance(text, bytes) else text).split("\n")
+        for text in (committed, built)
+    )
+    lines = difflib.unified_diff(here, there, "committed", f"built from {source}", lineterm="")
+    return "\n".join([title, *(f"  {line}" for line in lines)])
+
+
+def _unexecuted(path: str, cells: list[Any]) -> Iterator[str]:
+    for cell in cells:
+        if cell["cell_type"] != "code":
+            continue
+        if cell.get("execution_count") is None:
+            yield f"{path}: cell {cell.get('id')} has not been executed; run parlab build"
+        elif any(output.get("output_type") == "error" for output in cell.get("outputs", [])):
+            yield f"{path}: cell {cell.get('id')} has failed; mend it and run parlab build"
+
+
+def _blank_outputs(notebook: Any) -> None:
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cell.update(outputs=[], execution_count=None)
+
+
+def _dump(notebook: Any) -> bytes:
+    text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True)
+    return text.encode("utf-8")

@@ -1,0 +1,102 @@
+"""What a solution shows and its exercise does not: ``# BEGIN SOLUTION`` to ``# END SOLUTION``."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+
+from parlab.author.anchors import Anchor
+from parlab.author.source import Report
+
+BEGIN, END = "# BEGIN SOLUTION", "# END SOLUTION"
+_ALMOST = re.compile(r"#+\W*(?:BEGIN|END)\W+SOLUTION\b", re.IGNORECASE)
+
+
+def check_markers(source: str, anchor: Anchor | None, line: int, report: Report) -> bool:
+    """Refuses markers that are unbalanced, misspelt, missing from a task or outside of one.
+
+    Args:
+        source: a code cell's source, valid Python.
+        anchor: what the cell is.
+        line: the file's line of its first line.
+        report: takes each problem.
+
+    Returns:
+        Whether the markers are sound.
+    """
+    sound = True
+    opened: int | None = None
+    blocks = 0
+
+    def fail(at: int, message: str) -> None:
+        nonlocal sound
+        sound = False
+        report(at, message)
+
+    for number, text, alone in _marker_comments(source, line):
+        if text not in (BEGIN, END) or not alone:
+            fail(number, f"marker {text!r}: write {BEGIN!r} or {END!r} alone on its line")
+        elif not (anchor and anchor.is_task):
+            fail(number, f"{text!r} outside a TODO or EXTRA cell: learners write only there")
+        elif text == BEGIN:
+            if opened:
+                fail(number, f"{BEGIN!r} inside the block of line {opened}: close that first")
+            opened = number
+        elif not opened:
+            fail(number, f"{END!r} closes nothing: put {BEGIN!r} before the solution")
+        else:
+            opened = None
+            blocks += 1
+    if opened:
+        fail(opened, f"{BEGIN!r} is never closed: put {END!r} after the solution")
+    if sound and anchor and anchor.is_task and not blocks:
+        fail(line, f"{anchor.label} has no solution block: put {BEGIN!r} … {END!r} around it")
+    return sound
+
+
+def stub(source: str, label: str) -> str:
+    """``source`` with each solution block replaced by ``raise NotImplementedError(label)``."""
+    kept: list[str] = []
+    hidden = False
+    for line in source.split("\n"):
+        if line.strip() == BEGIN:
+            hidden = True
+            kept.append(
+                f'{line[: len(line) - len(line.lstrip())]}raise NotImplementedError("{label}")'
+            )
+        elif line.strip() == END:
+            hidden = False
+        elif not hidden:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def check_stub(source: str, anchor: Anchor, line: int, report: Report) -> None:
+    """Refuses a task whose stub is not Python or no longer defines what the anchor names."""
+    try:
+        tree = ast.parse(stub(source, anchor.label))
+    except SyntaxError as error:
+        report(
+            line,
+            f"without its solution {anchor.label} is not Python ({error.msg}): move the markers",
+        )
+        return
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    if anchor.function not in {node.name for node in tree.body if isinstance(node, definitions)}:
+        report(
+            line,
+            f"{anchor.label} names {anchor.function}, which its stub does not define: "
+            f"keep 'def {anchor.function}' outside the markers, or mend the name",
+        )
+
+
+def _marker_comments(source: str, line: int) -> Iterator[tuple[int, str, bool]]:
+    """Each comment that is or resembles a marker: its line, text, and whether it stands alone."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and _ALMOST.match(token.string):
+            yield (
+                line + token.start[0] - 1,
+                token.string.rstrip(),
+                token.line.strip() == token.string,
+            )

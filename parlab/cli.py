@@ -1,0 +1,76 @@
+"""The ``parlab`` command."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command.
+
+    Args:
+        argv: the arguments after ``parlab``; the process's own by default.
+
+    Returns:
+        The exit status: 0 where all is well, 1 where it is not, 130 after Ctrl-C.
+    """
+    parser = argparse.ArgumentParser(prog="parlab", description="Tools of the course.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_build(commands)
+    _add_links(commands)
+    arguments = parser.parse_args(argv)
+    try:
+        return 0 if arguments.run(arguments) else 1
+    except KeyboardInterrupt:
+        print("parlab: interrupted; every file is whole", file=sys.stderr)
+        return 130
+
+
+def _add_build(commands: Any) -> None:
+    text = "make the notebooks from solutions/*.py"
+    parser = commands.add_parser("build", help=text, description=text)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="lesson, as 04 or 04_name")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="write and execute nothing: say where the committed notebooks differ",
+    )
+    parser.set_defaults(run=_build)
+
+
+def _add_links(commands: Any) -> None:
+    text = "rewrite badges and links from the repository's address in pyproject.toml"
+    parser = commands.add_parser("links", help=text, description=text)
+    parser.set_defaults(run=_links)
+
+
+def _build(arguments: argparse.Namespace) -> bool:
+    from parlab.author import build, problems, repository
+
+    try:
+        here = repository.find_repository(Path.cwd())
+        command = build.check if arguments.check else build.build
+        return command(here, arguments.names, _say)
+    except problems.Refused as refused:
+        _say(str(refused))
+        return False
+
+
+def _links(_: argparse.Namespace) -> bool:
+    from parlab.author import build, problems, repository
+
+    try:
+        return build.rewrite_links(repository.find_repository(Path.cwd()), _say)
+    except problems.Refused as refused:
+        _say(str(refused))
+        return False
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
