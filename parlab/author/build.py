@@ -1,5 +1,7 @@
 """The commands ``parlab build``, ``parlab build --check`` and ``parlab links``."""
 
+# mypy: untyped-calls-exclude=nbformat
+
 import json
 import re
 import time
@@ -8,7 +10,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from parlab.author.check import compare_notebook, same_code, stray_notebooks
+from parlab.author.check import compare_notebook, stray_notebooks, with_outputs
 from parlab.author.execute import ExecutionFailed, execute
 from parlab.author.files import write_together
 from parlab.author.lesson import read_lesson
@@ -73,7 +75,7 @@ def check(repository: Repository, names: Sequence[str], say: Say) -> bool:
         try:
             made = _compose(source, repository)
         except Refused as refused:
-            found.append(str(refused))
+            found += map(str, refused.problems)
             continue
         for path, notebook in made.items():
             shown = repository.relative(source)
@@ -84,7 +86,7 @@ def check(repository: Repository, names: Sequence[str], say: Say) -> bool:
             found.append(f"{repository.relative(page)}: links lead elsewhere; run parlab links")
     for difference in found:
         say(difference)
-    say(f"{len(sources)} lessons checked, {len(found)} differences")
+    say(f"lessons checked: {len(sources)}, differences: {len(found)}")
     return not found
 
 
@@ -109,11 +111,13 @@ def rewrite_links(repository: Repository, say: Say) -> bool:
     for link in astray:
         say(f"{link}: left alone, for it leads to no file of this repository")
     for path, notebook in made.items():
-        if path.startswith(f"{SOLUTION}/") and not _keep_outputs(repository.root / path, notebook):
+        file = repository.root / path
+        kept = _with_outputs(file, notebook) if path.startswith(f"{SOLUTION}/") else notebook
+        if kept:
+            contents[file] = serialize(kept)
+        else:
             say(f"{path}: left alone, for its code has changed; run parlab build")
             done = False
-        else:
-            contents[repository.root / path] = serialize(notebook)
     _write(contents, repository, say)
     return done
 
@@ -194,17 +198,8 @@ def _moved_pages(repository: Repository) -> tuple[dict[Path, bytes], list[str]]:
     return moved, astray
 
 
-def _keep_outputs(file: Path, notebook: NotebookNode) -> bool:
-    """Gives a composed solution the committed one's outputs; False where its code is another."""
+def _with_outputs(file: Path, notebook: NotebookNode) -> NotebookNode | None:
     try:
-        committed = json.loads(file.read_bytes())
-        if not same_code(committed, notebook):
-            return False
+        return with_outputs(notebook, json.loads(file.read_bytes()))
     except (OSError, ValueError, KeyError, TypeError):
-        return False
-    ran = [cell for cell in committed["cells"] if cell["cell_type"] == "code"]
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    for cell, before in zip(code, ran, strict=True):
-        cell.outputs = [NotebookNode(output) for output in before["outputs"]]
-        cell.execution_count = before["execution_count"]
-    return True
+        return None  # missing or damaged, so there are no outputs to keep

@@ -1,11 +1,15 @@
 """Says where the committed notebooks differ from what the sources build."""
 
+# mypy: untyped-calls-exclude=nbformat
+
 import difflib
 import json
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from nbformat import NotebookNode
 
 from parlab.author.notebooks import FOLDERS, SOLUTION, serialize
@@ -32,16 +36,12 @@ def compare_notebook(path: str, built: NotebookNode, root: Path, source: str) ->
     except (ValueError, KeyError, TypeError) as error:
         return [f"{path}: not a notebook ({type(error).__name__}: {error}); build it anew"]
     found = list(_compare_cells(path, cells, _texts(built.cells), source))
-    solution = path.startswith(f"{SOLUTION}/")
-    if solution:
+    wanted = built
+    if path.startswith(f"{SOLUTION}/"):
         found += _unexecuted(path, committed["cells"])
-        _blank_outputs(committed)
-    if not found:
-        canonical = serialize(NotebookNode(built))
-        given = data if not solution else _dump(committed)
-        wanted = canonical if not solution else _dump(json.loads(canonical))
-        if given != wanted:
-            found.append(_diff(f"{path}: metadata or layout", given, wanted, source))
+        wanted = with_outputs(built, committed) or built
+    if not found and data != serialize(wanted):
+        found.append(_diff(f"{path}: metadata or layout", data, serialize(wanted), source))
     return found
 
 
@@ -57,13 +57,17 @@ def stray_notebooks(root: Path, expected: set[str]) -> list[str]:
     return found
 
 
-def same_code(committed: Any, built: NotebookNode) -> bool:
-    """Whether the outputs of a committed notebook are still those of the built one's code."""
-    return _code(committed["cells"]) == _code(built.cells)
-
-
-def _code(cells: list[Any]) -> list[tuple[str, str]]:
-    return [(c.get("id"), _text(c)) for c in cells if c["cell_type"] == "code"]
+def with_outputs(built: NotebookNode, committed: Any) -> NotebookNode | None:
+    """A built notebook with the outputs of the committed one; None where its code is another."""
+    ran = [cell for cell in committed["cells"] if cell["cell_type"] == "code"]
+    notebook = deepcopy(built)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    if [(cell.id, cell.source) for cell in code] != [(c.get("id"), _text(c)) for c in ran]:
+        return None
+    for cell, before in zip(code, ran, strict=True):
+        cell.outputs = nbformat.from_dict(before["outputs"])
+        cell.execution_count = before["execution_count"]
+    return notebook
 
 
 def _texts(cells: list[Any]) -> _Cells:
@@ -108,14 +112,3 @@ def _unexecuted(path: str, cells: list[Any]) -> Iterator[str]:
             yield f"{path}: cell {cell.get('id')} has not been executed; run parlab build"
         elif any(output.get("output_type") == "error" for output in cell.get("outputs", [])):
             yield f"{path}: cell {cell.get('id')} has failed; mend it and run parlab build"
-
-
-def _blank_outputs(notebook: Any) -> None:
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            cell.update(outputs=[], execution_count=None)
-
-
-def _dump(notebook: Any) -> bytes:
-    text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True)
-    return text.encode("utf-8")

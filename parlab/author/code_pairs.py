@@ -9,7 +9,7 @@ itself would differ.
 import ast
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from parlab.author.text import cjk_run, numbers, one_sided
 
@@ -24,11 +24,15 @@ class Place(enum.Enum):
 
 @dataclass(frozen=True)
 class Difference:
-    """The first line of a difference in each cell (from 1), and what differs."""
+    """What differs, and its line in each cell (from 1; 0 where the whole cell differs)."""
 
     zh_line: int
     en_line: int
     message: str
+
+    def inside(self, zh: ast.AST, en: ast.AST) -> "Difference":
+        """The difference with the lines of the nodes around it, where it has none: operators."""
+        return replace(self, zh_line=self.zh_line or _line(zh), en_line=self.en_line or _line(en))
 
 
 _MESSAGE_FIELDS = {
@@ -64,6 +68,10 @@ _PASSING_FIELDS = {
     (ast.Subscript, "value"),
     (ast.keyword, "value"),
 }
+_NOT_A_MESSAGE = (
+    "a translated string that is not a message (put it straight into an assert's message, a "
+    "call's argument, a dict's value or a list's element)"
+)
 _DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -80,13 +88,11 @@ def _compare(zh: ast.AST, en: ast.AST, place: Place) -> Iterator[Difference]:
         yield _differ(zh, en)
         return
     for field in zh._fields:
-        if field == "kind":  # a string's u prefix
-            continue
         here, there = _children(zh, field), _children(en, field)
         within = _place(zh, field, place)
         for one, other in zip(here, there, strict=False):
             if isinstance(one, ast.AST) and isinstance(other, ast.AST):
-                yield from _compare(_placed(one, zh), _placed(other, en), within)
+                yield from (found.inside(zh, en) for found in _compare(one, other, within))
             elif type(one) is not type(other) or one != other:
                 yield _differ(zh, en)
         if len(here) != len(there):
@@ -97,8 +103,9 @@ def _children(node: ast.AST, field: str) -> list[object]:
     value = getattr(node, field, None)
     if not isinstance(value, list):
         return [value]
-    documented = isinstance(node, _DOCUMENTED) and field == "body"
-    return value[1:] if documented and ast.get_docstring(node, clean=False) is not None else value
+    if isinstance(node, _DOCUMENTED) and field == "body" and ast.get_docstring(node) is not None:
+        return value[1:]
+    return value
 
 
 def _place(node: ast.AST, field: str, outside: Place) -> Place:
@@ -122,7 +129,7 @@ def _compare_text(zh: ast.AST, en: ast.AST, place: Place) -> Iterator[Difference
     if not cjk_run(_literal(zh, nested=True)) or cjk_run(_literal(en, nested=True)):
         yield _differ(zh, en)
     elif place is not Place.MESSAGE:
-        yield _differ(zh, en, "a translated string that is not a message (an argument, an element)")
+        yield _differ(zh, en, _NOT_A_MESSAGE)
     elif one_sided(numbers(here), numbers(there)):
         yield _differ(zh, en, f"numbers ({one_sided(numbers(here), numbers(there))})")
     elif not _same_placeholders(zh, en):
@@ -162,13 +169,6 @@ def _same_placeholder(zh: ast.FormattedValue, en: ast.FormattedValue) -> bool:
     return not any(_compare(zh, en, Place.MESSAGE))
 
 
-def _placed(node: ast.AST, parent: ast.AST) -> ast.AST:
-    """``node`` with a line of its own; operators and argument lists have none."""
-    if not hasattr(node, "lineno") and hasattr(parent, "lineno"):
-        node.lineno = parent.lineno
-    return node
-
-
 def _differ(zh: ast.AST, en: ast.AST, what: str = "the code") -> Difference:
     return Difference(
         _line(zh), _line(en), f"{what}: {_show(zh)} in Chinese, {_show(en)} in English"
@@ -182,16 +182,16 @@ def _differ_in_length(
     extra = longer[len(shorter)]
     side, other = ("Chinese", "English") if longer is here else ("English", "Chinese")
     shown = _show(extra) if isinstance(extra, ast.AST) else repr(extra)
-    line = _line(extra) if isinstance(extra, ast.AST) and hasattr(extra, "lineno") else None
+    line = _line(extra) if isinstance(extra, ast.AST) else 0
     return Difference(
-        line if line and longer is here else _line(zh),
-        line if line and longer is there else _line(en),
+        (line if longer is here else 0) or _line(zh),
+        (line if longer is there else 0) or _line(en),
         f"the code: {shown} in {side} has nothing opposite in {other}",
     )
 
 
 def _line(node: ast.AST) -> int:
-    return int(getattr(node, "lineno", 1))
+    return int(getattr(node, "lineno", 0))
 
 
 def _show(node: ast.AST) -> str:

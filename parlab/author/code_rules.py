@@ -140,7 +140,7 @@ def _refuse_new_f_strings(source: str) -> None:
             or ("\n" in part.string and any(len(quote) == 1 for quote in outer))
         ):
             raise SyntaxError(
-                "the f-string needs Python 3.12: it holds a quote, backslash, # or line break in {}",
+                "an f-string that needs Python 3.12 (quote, backslash, # or line break in {})",
                 ("cell", part.start[0], part.start[1] + 1, part.line),
             )
         if kind == "FSTRING_START":

@@ -16,10 +16,9 @@ _ALWAYS = ("parlab", _PACKAGE, f"{_PACKAGE}.language")
 def check_imports(cell: Cell, tree: ast.Module, root: Path, report: Report) -> None:
     """Refuses an import from parlab that a single-file twin could not carry."""
     for name, line in _imported(tree, "", root):
-        if not _within(name):
-            report(cell.line + line, f"import of {name}: a lesson imports only from {_PACKAGE}")
-        elif not _file(name, root):
-            report(cell.line + line, f"import of {name}: there is no such module; mend the name")
+        fault = _fault(name, root)
+        if fault:
+            report(cell.line + line, fault)
 
 
 def carried_modules(trees: Iterable[ast.Module], root: Path) -> dict[str, str]:
@@ -61,9 +60,9 @@ def _carry(name: str, root: Path, carried: dict[str, str], importing: tuple[str,
         raise Refused([Problem(shown, line, f'{QUOTE} would end the copy in a twin: use """')])
     module = f"{name}.__init__" if file.name == "__init__.py" else name
     for needed, line in _imported(ast.parse(text), module, root):
-        if not _within(needed):
-            message = f"import of {needed}: lesson modules import nothing else of parlab"
-            raise Refused([Problem(shown, line, message)])
+        fault = _fault(needed, root)
+        if fault:
+            raise Refused([Problem(shown, line, fault)])
         if needed != name and needed not in _ALWAYS[:2]:
             _carry(needed, root, carried, (*importing, name))
     carried[name] = text if text.endswith("\n") else text + "\n"
@@ -87,8 +86,11 @@ def _imported(tree: ast.Module, module: str, root: Path) -> Iterator[tuple[str, 
                 yield name, node.lineno
 
 
-def _within(name: str) -> bool:
-    return name in _ALWAYS or name.startswith(_PACKAGE + ".")
+def _fault(name: str, root: Path) -> str | None:
+    """Why an import of a parlab module cannot be carried, if it cannot."""
+    if name not in _ALWAYS and not name.startswith(_PACKAGE + "."):
+        return f"import of {name}: lessons and their modules import only from {_PACKAGE}"
+    return None if _file(name, root) else f"import of {name}: there is no such module; mend it"
 
 
 def _file(name: str, root: Path) -> Path | None:

@@ -1,11 +1,15 @@
 """Runs solution notebooks and keeps what every run gives alike."""
 
+# mypy: untyped-calls-exclude=nbformat
+
 import asyncio
 import os
 import re
-import threading
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
@@ -42,25 +46,17 @@ def execute(notebooks: Mapping[str, NotebookNode], root: Path) -> None:
     """
     loop = asyncio.new_event_loop()
     work = loop.create_task(_execute_all(notebooks, root))
-    # In a thread of its own nbclient leaves the signal handlers alone, so Ctrl-C arrives here.
-    thread = threading.Thread(target=_run, args=(loop, work), daemon=True)
-    thread.start()
     try:
-        while thread.is_alive():
-            thread.join(0.2)
-    except KeyboardInterrupt:
-        loop.call_soon_threadsafe(work.cancel)
-        thread.join()
-        raise
+        # In a thread of its own nbclient leaves the signal handlers alone, so Ctrl-C arrives here.
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            running = pool.submit(loop.run_until_complete, work)
+            try:
+                running.result()
+            except KeyboardInterrupt:
+                loop.call_soon_threadsafe(work.cancel)
+                raise
     finally:
-        if not thread.is_alive():
-            loop.close()
-    work.result()
-
-
-def _run(loop: asyncio.AbstractEventLoop, work: "asyncio.Task[None]") -> None:
-    asyncio.set_event_loop(loop)
-    loop.run_until_complete(asyncio.wait([work]))
+        loop.close()
 
 
 async def _execute_all(notebooks: Mapping[str, NotebookNode], root: Path) -> None:
@@ -69,11 +65,19 @@ async def _execute_all(notebooks: Mapping[str, NotebookNode], root: Path) -> Non
         for path, notebook in notebooks.items()
     ]
     try:
-        await asyncio.gather(*tasks)
+        # Not gather: it would cancel the tasks too, and a second time stops their cleaning up.
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _cancel(tasks)  # this stops the kernels
+        await _cancel([task for task in asyncio.all_tasks() if task is not asyncio.current_task()])
+    for task in done:
+        task.result()
+
+
+async def _cancel(tasks: Collection["asyncio.Task[Any]"]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _execute_one(path: str, notebook: NotebookNode, root: Path) -> None:
@@ -89,7 +93,8 @@ async def _execute_one(path: str, notebook: NotebookNode, root: Path) -> None:
     )
     metadata = dict(notebook.metadata)
     try:
-        await client.async_execute(env=_environment(root))
+        # What cells print arrives as output; a kernel's own log is of no use to authors.
+        await client.async_execute(env=_environment(root), stderr=subprocess.DEVNULL)
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         raise ExecutionFailed(path, running[-1] if running else None, str(error)) from None
     notebook.metadata = NotebookNode(metadata)

@@ -84,6 +84,8 @@ def read_lesson(source: Path, repository: Repository, built: Collection[str]) ->
     def report(line: int, message: str) -> None:
         problems.append(Problem(file, line, message))
 
+    if not cells:
+        raise Refused(problems)
     pairs = _pair(cells, report)
     for cell in cells:
         if not cell.source.strip():

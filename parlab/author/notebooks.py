@@ -1,5 +1,7 @@
 """Composes the six notebooks of a lesson."""
 
+# mypy: untyped-calls-exclude=nbformat
+
 import ast
 from collections.abc import Callable
 
@@ -93,6 +95,7 @@ def _cell(
 ) -> NotebookNode:
     cell = unit.cell(language)
     alone = path.startswith(f"{TWIN}/")
+    node: NotebookNode
     if cell.markdown:
         text = resolve_repo_links(cell.source, repository, path, alone)
         node = new_markdown_cell(text, id=unit.cell_id)
@@ -117,12 +120,13 @@ def _badges(name: str, repository: Repository, folder: str, language: str) -> No
         language=language,
         alone=folder == TWIN,
     )
-    return new_markdown_cell(text, id="badges")
+    node: NotebookNode = new_markdown_cell(text, id="badges")
+    return node
 
 
 def _notebook(cells: list[NotebookNode], folder: str) -> NotebookNode:
     metadata = dict(_METADATA, colab=_COLAB_METADATA) if folder == TWIN else _METADATA
-    notebook = new_notebook(cells=cells, metadata=nbformat.from_dict(metadata))
+    notebook: NotebookNode = new_notebook(cells=cells, metadata=nbformat.from_dict(metadata))
     notebook.nbformat_minor = 5
     return notebook
 

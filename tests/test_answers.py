@@ -1,0 +1,73 @@
+"""Every check accepts right answers however they are written, and rejects plausible wrong ones."""
+
+from collections import Counter
+
+import matplotlib
+import pytest
+from lessons import LANGUAGES, LESSONS, Answer, Kernel, answers, cell, load
+
+from parlab.lesson.checks import NotDone, Wrong
+
+matplotlib.use("Agg")
+ANSWERS = [answer for lesson in LESSONS for answer in answers(lesson)]
+RIGHT = [answer for answer in ANSWERS if answer.right]
+WRONG = [answer for answer in ANSWERS if not answer.right]
+
+
+def check(answer: Answer, language: str, path: str) -> str:
+    notebook, kernel = load("notebooks", answer.lesson, language), Kernel()
+    kernel.run(cell(notebook, "setup").source)
+    kernel.run(answer.source, path)
+    return kernel.run(cell(notebook, f"check-{answer.todo}").source)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("answer", RIGHT, ids=str)
+def test_a_right_answer_passes(answer: Answer, language: str) -> None:
+    printed = check(answer, language, "<answer>")
+    assert printed.startswith(f"✅ TODO {answer.todo} · ")
+    assert printed.count("\n") == 1
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("answer", WRONG, ids=str)
+def test_a_wrong_answer_is_told_the_rule_and_both_values(answer: Answer, language: str) -> None:
+    with pytest.raises(Wrong) as caught:
+        check(answer, language, "<answer>")
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith(f"❌ TODO {answer.todo} · ")
+    assert 4 <= len(lines) <= 6
+    labels = [line.partition(" | ")[0].strip() for line in lines[1:]]
+    zh, en = ("规则", "期望", "实际"), ("rule", "expected", "actual")
+    wanted = zh if language == "zh" else en
+    raised = "函数不应抛出异常" if language == "zh" else "must not raise"
+    if raised in lines[2]:
+        wanted = (wanted[0], wanted[2])
+    assert [label for label in labels if label in wanted] == list(wanted)
+    if language == "zh":
+        assert answer.expects in str(caught.value)
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_there_are_enough_sample_answers(lesson: str) -> None:
+    right = Counter(answer.todo for answer in RIGHT if answer.lesson == lesson)
+    wrong = Counter(answer.todo for answer in WRONG if answer.lesson == lesson)
+    assert min(right[todo] for todo in (1, 2, 3)) >= 3
+    assert min(wrong[todo] for todo in (1, 2, 3)) >= 6
+    assert sum(wrong.values()) >= 30
+    assert len({(a.todo, a.name) for a in answers(lesson)}) == right.total() + wrong.total()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_stub_says_only_that_it_is_not_done(lesson: str, language: str) -> None:
+    notebook, kernel = load("notebooks", lesson, language), Kernel()
+    kernel.run(cell(notebook, "setup").source)
+    for number in (1, 2, 3):
+        check_cell = cell(notebook, f"check-{number}").source
+        for todo in ("", cell(notebook, f"todo-{number}").source):
+            kernel.run(todo)
+            with pytest.raises(NotDone) as caught:
+                kernel.run(check_cell)
+            assert str(caught.value).startswith(f"⏳ TODO {number} · ")
+            assert "\n" not in str(caught.value)

@@ -1,0 +1,145 @@
+"""The helper behind every check: three states, copies of the input, strict comparison."""
+
+import pytest
+from lessons import Kernel
+
+from parlab.lesson.checks import NotDone, Wrong, same, show
+from parlab.lesson.language import say, speak
+
+CHECK = """
+from parlab.lesson.checks import check, ready, same
+with check(1, "answer") as call:
+    assert same(call([3]), 4), call.wrong("add one", 4)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _english() -> None:
+    speak("en")
+
+
+def run(answer: str, check: str = CHECK) -> str:
+    kernel = Kernel()
+    kernel.run(answer)
+    return kernel.run(check)
+
+
+def test_passed() -> None:
+    assert run("def answer(x): return x[0] + 1") == "✅ TODO 1 · answer · all 1 calls right.\n"
+
+
+def test_not_done_when_the_stub_is_unchanged_or_missing() -> None:
+    with pytest.raises(NotDone, match="^⏳ TODO 1 · answer · not done yet"):
+        run('def answer(x): raise NotImplementedError("TODO 1")')
+    with pytest.raises(NotDone, match="^⏳ TODO 1 · answer · answer is not defined yet"):
+        run("")
+
+
+def test_another_not_implemented_error_is_wrong() -> None:
+    with pytest.raises(Wrong, match="NotImplementedError: later"):
+        run('def answer(x): raise NotImplementedError("later")')
+
+
+def test_wrong_shows_input_rule_expected_and_actual() -> None:
+    with pytest.raises(Wrong) as caught:
+        run("def answer(x): return 5")
+    assert str(caught.value).splitlines() == [
+        "❌ TODO 1 · answer",
+        "   input | [3]",
+        "   rule | add one",
+        "   expected | 4",
+        "   actual | 5",
+    ]
+    assert caught.value._render_traceback_() == str(caught.value).splitlines()
+
+
+def test_wrong_names_the_type_where_it_differs() -> None:
+    with pytest.raises(Wrong, match=r"actual \| '4' \(type str\)"):
+        run("def answer(x): return '4'")
+
+
+def test_an_exception_shows_the_learner_s_line() -> None:
+    with pytest.raises(Wrong, match=r"(?s)ZeroDivisionError.*where \| line 2"):
+        run("def answer(x):\n    return 1 / 0")
+
+
+def test_even_an_exit_is_reported() -> None:
+    with pytest.raises(Wrong, match="SystemExit"):
+        run("def answer(x): raise SystemExit")
+
+
+def test_an_interrupt_is_the_learner_s_own() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run("def answer(x): raise KeyboardInterrupt")
+
+
+def test_a_changed_input_is_wrong_and_later_calls_get_a_fresh_one() -> None:
+    twice = CHECK + "    assert same(call([3]), 4), call.wrong('again', 4)\n"
+    with pytest.raises(Wrong, match=r"before the call \[3\]\n.*after the call \[3, 0\]"):
+        run("def answer(x): x.append(0); return x[0] + 1", twice)
+    assert "all 2 calls" in run("def answer(x): return x[0] + 1", twice)
+
+
+def test_an_extra_that_is_not_done_is_no_error() -> None:
+    check = CHECK.replace("check(1,", "check('EXTRA',")
+    assert run('def answer(x): raise NotImplementedError("EXTRA")', check).startswith("⏳ EXTRA")
+    assert run("", check).startswith("⏳ EXTRA · answer")
+    with pytest.raises(Wrong, match="^❌ EXTRA · answer"):
+        run("def answer(x): return 5", check)
+
+
+def test_ready_wants_the_function_that_passed() -> None:
+    kernel = Kernel()
+    kernel.run(CHECK.splitlines()[1] + "\ndef answer(x): return x[0] + 1")
+    ask = "print(ready('answer'))"
+    assert kernel.run(ask) == (
+        "⏳ finish answer and pass its check first, then run this cell again.\nFalse\n"
+    )
+    kernel.run(CHECK)
+    assert kernel.run(ask) == "True\n"
+    kernel.run("def answer(x): return x[0] + 2")
+    assert kernel.run(ask).endswith("False\n")
+    with pytest.raises(Wrong):
+        kernel.run(CHECK)
+    assert kernel.run(ask).endswith("False\n")
+
+
+class Anything:
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr")
+
+
+def test_same_compares_types_before_values() -> None:
+    assert same({"a": [1, (2.0, None)]}, {"a": [1, (2.0, None)]})
+    for got, expected in (
+        (True, 1), (1.0, 1), ((1,), [1]), ([1, 2], [1]), ({"a": 1}, {"b": 1}), ({}, None),
+        (Anything(), 1), ([Anything()], [1]), ({"a": Anything()}, {"a": 1}),
+        ({Anything: 1}, {"a": 1}),
+    ):  # fmt: skip
+        assert not same(got, expected), (got, expected)
+
+
+def test_same_with_a_free_order_keeps_count_and_type() -> None:
+    assert same({"e": ["b", "a"]}, {"e": ["a", "b"]}, any_order=["e"])
+    assert same(["b", "a"], ["a", "b"], any_order=True)
+    assert not same({"e": ["b", "a"]}, {"e": ["a", "b"]})
+    assert not same({"e": ["a", "a", "b"]}, {"e": ["a", "b"]}, any_order=["e"])
+    assert not same({"e": ("a", "b")}, {"e": ["a", "b"]}, any_order=["e"])
+    assert not same({"e": ["a", 1]}, {"e": ["a", "b"]}, any_order=["e"])
+
+
+def test_show_is_short_and_survives_any_object() -> None:
+    assert show({"pp": 2, "tp": 3}) == "pp=2, tp=3"
+    assert show([{"name": "a"}, {"name": "b"}]) == "name='a' | name='b'"
+    assert len(show("x" * 10_000)) <= 320
+    assert "RuntimeError" in show(Anything())
+
+
+def test_both_languages_say_the_same_things() -> None:
+    with pytest.raises(ValueError, match="'fr' is not one of zh, en"):
+        speak("fr")
+    speak("zh")
+    assert say("where_line", line=2, text="x") == "第 2 行：x"

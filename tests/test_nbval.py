@@ -1,0 +1,63 @@
+"""nbval runs every exercise and every solution; each cell's outcome is what the course designed."""
+
+from importlib.metadata import version
+
+import pytest
+from judge import Outcome, judge, vector
+from lessons import EVERY, ROOT, answered, code_cells, load, todo_numbers
+
+pytestmark = pytest.mark.slow
+COURSE = pytest.mark.parametrize(("lesson", "language"), EVERY)
+
+
+def on_the_pinned_set() -> bool:
+    """Whether what decides the outputs is installed in the pinned versions."""
+    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    names = ("torch", "numpy", "matplotlib", "ipython", "ipykernel")
+    return all(f"{name}=={version(name).partition('+')[0]}" in pins for name in names)
+
+
+def assert_not_done(outcomes: list[Outcome], numbers: list[int]) -> None:
+    """Exactly these checks fail, each with its own ⏳ line and nothing else."""
+    assert vector(outcomes) == {f"check-{number}": "failed" for number in numbers}
+    for number in numbers:
+        (check,) = [item for item in outcomes if item.id == f"check-{number}"]
+        assert len(check.error) == 1, check.error
+        assert check.error[0].startswith(f"⏳ TODO {number} · "), check.error
+
+
+@COURSE
+def test_the_exercise_fails_at_its_three_checks_only(lesson: str, language: str) -> None:
+    exercise = load("notebooks", lesson, language)
+    assert todo_numbers(exercise) == [1, 2, 3]
+    assert_not_done(judge(exercise), [1, 2, 3])
+
+
+@COURSE
+def test_the_solution_prints_what_is_committed(lesson: str, language: str) -> None:
+    outcomes = judge(load("solutions", lesson, language), strict=on_the_pinned_set())
+    assert vector(outcomes) == {}, [item.text for item in outcomes if item.text]
+
+
+@COURSE
+def test_the_exercise_with_the_answers_passes_every_cell(lesson: str, language: str) -> None:
+    assert vector(judge(answered(lesson, language, [1, 2, 3]))) == {}
+
+
+@COURSE
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_one_open_todo_fails_at_its_own_check(lesson: str, language: str, number: int) -> None:
+    done = [other for other in (1, 2, 3) if other != number]
+    assert_not_done(judge(answered(lesson, language, done)), [number])
+
+
+@COURSE
+def test_every_cell_can_run_twice_in_one_kernel(lesson: str, language: str) -> None:
+    notebook = load("solutions", lesson, language)
+    twice = []
+    for item in code_cells(notebook):
+        again = item.copy()
+        again["id"] = f"{item.id}-again"
+        twice += [item, again]
+    notebook.cells = twice
+    assert vector(judge(notebook)) == {}
