@@ -139,7 +139,7 @@ export PROBE
 	  echo "需要 Python 3.10 或更新版本 | Python 3.10 or newer is needed ($${old:-none found}):" \
 	    "install it, or name it: make PYTHON=/path/to/python3" >&2; \
 	fi; exit 1
-	@$(PY) -m pip install --quiet -c constraints.txt 'pip>=22.0' setuptools
+	@$(PY) -m pip install --quiet -c constraints.txt pip setuptools
 	@torch=`sed -n 's/^\(torch==[0-9.]*\).*/\1/p' constraints.txt`; \
 	set -- $(PY) -m pip install --no-deps; \
 	if [ -n "$(TORCH_INDEX)" ]; then \

@@ -1,7 +1,7 @@
 """`make hosted`: the single-file twins where hosted runtimes are, at both ends of what we support.
 
 For each Python found it makes a throw-away environment under .venv-hosted/ with only torch, jupyter
-and matplotlib (and pytest with nbval, which judge), then runs tests/test_hosted.py with
+and matplotlib, then runs tests/test_hosted.py (from .venv, which has what judges) with
 PARLAB_HOSTED_PYTHON set to that environment's Python.
 
 HOSTED_PYTHONS   the Pythons to use, separated as in PATH; else python3.10 and python3.13 are looked
@@ -89,8 +89,7 @@ def prepare(runtime: Runtime) -> Path:
     from_index = ["--retries", "0", "--timeout", "20", "--extra-index-url", index]
     if not index or subprocess.run([*torch, *from_index]).returncode:
         subprocess.run(torch, check=True)
-    rest = [*runtime.requirements, "jupyter", "pytest", "nbval"]
-    subprocess.run([*pip, *rest], check=True)
+    subprocess.run([*pip, *runtime.requirements, "jupyter"], check=True)
     ready.write_text(wanted, "utf-8")
     return python
 

@@ -23,6 +23,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         return 0 if arguments.run(arguments) else 1
+    except OSError as error:
+        print(f"parlab: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("parlab: interrupted; every file is whole", file=sys.stderr)
         return 130

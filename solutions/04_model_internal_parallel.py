@@ -482,7 +482,7 @@ def validate_mesh_layout(config):
 # CHECK 1
 with check(1, 'validate_mesh_layout') as call:
     good = {'world_size': 30, 'pp': 2, 'tp': 3, 'cp': 5, 'num_layers': 14, 'num_heads': 21,
-            'num_kv_heads': 9, 'sequence_length': 35, 'notes': ['a nested value']}
+            'num_kv_heads': 9, 'sequence_length': 35, 'tags': ['x']}
     bad = {'world_size': 29, 'num_layers': 15, 'num_heads': 20, 'num_kv_heads': 8,
            'sequence_length': 36}
     names = ['mesh_product', 'pipeline_layers', 'attention_heads', 'kv_heads', 'context_blocks']
@@ -518,7 +518,7 @@ with check(1, 'validate_mesh_layout') as call:
 # CHECK 1
 with check(1, 'validate_mesh_layout') as call:
     good = {'world_size': 30, 'pp': 2, 'tp': 3, 'cp': 5, 'num_layers': 14, 'num_heads': 21,
-            'num_kv_heads': 9, 'sequence_length': 35, 'notes': ['a nested value']}
+            'num_kv_heads': 9, 'sequence_length': 35, 'tags': ['x']}
     bad = {'world_size': 29, 'num_layers': 15, 'num_heads': 20, 'num_kv_heads': 8,
            'sequence_length': 36}
     names = ['mesh_product', 'pipeline_layers', 'attention_heads', 'kv_heads', 'context_blocks']

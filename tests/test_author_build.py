@@ -182,8 +182,19 @@ def test_an_edited_source_is_found_in_every_notebook(course: Repository) -> None
     assert not same
     for folder in ("solutions", "notebooks", "colab"):
         assert f"{folder}/{NAME}.ipynb: cell " in said
-        assert f"{folder}/en/{NAME}.ipynb: cell " in said  # the id is the Chinese text's hash
-    assert "\n  +# 大课" in said
+    assert "\n  -# 小课\n  +# 大课\n" in said
+    assert "is missing" not in said and "is in no source" not in said
+
+
+def test_one_diff_of_several_notebooks_is_shown_once(course: Repository) -> None:
+    source = course.root / SOURCE
+    text = source.read_text("utf-8").replace("time.sleep(0.2)", "time.sleep(0.1)")
+    source.write_text(text, encoding="utf-8")
+    same, said = checked(course)
+    assert not same
+    assert said.count("+time.sleep(0.1)") == 1
+    assert all(f"{path}: cell " in said for path in notebook_paths(NAME))
+    assert said.endswith("differences: 6")
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,7 @@ CELLS = {
     "newer Python": ("# %%\n»type X = int\n", "not valid Python 3.10"),
     "newer f-string": ("# %%\nx = {}\n»f('{', f'{x['a']}')\n", "not valid Python 3.10"),
     "newer f-string, backslash": ("# %%\n»f\"{'\\n'}\"\n", "not valid Python 3.10"),
+    "too deep": (f"# %%\n»{'+'.join('1' * 20000)}\n", "not valid Python 3.10"),
     "magic": ("# %%\nx = 1\n»%matplotlib inline\n", "'%matplotlib inline'", "magic", "drop it"),
     "shell": ("# %%\n»!pip install x\n", "'!pip install x'", "magic"),
     "null byte": ("# %%\n»x = '\0'\n", "not valid Python 3.10", "null bytes"),

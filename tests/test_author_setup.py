@@ -42,8 +42,8 @@ def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("folder", "passages"),
     [
-        ("", ["parlab", "install -e .", "重启内核"]),
-        ("en/", ["not installed", "install -e ."]),
+        ("", ["parlab", "make lab", "colab/"]),
+        ("en/", ["not installed", "make lab", "colab/"]),
     ],
 )
 @pytest.mark.parametrize("kind", ["notebooks", "solutions"])

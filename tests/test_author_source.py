@@ -67,6 +67,7 @@ LAST_CELLS = {
     "anchor in small letters": ("# %%\n»# todo 2 · f\n1\n", "'# todo 2 · f'", "'# TODO 1 · f"),
     "anchor with dash": ("# %%\n»# TODO 2 - f\n", "'# TODO 2 - f'", "'# TODO 1 · f"),
     "anchor with more": ("# %%\n»# SETUP of it\n", "'# SETUP of it'", "'# SETUP'"),
+    "more percent signs": ("# %%\n1\n»# %%%\n2\n", "'# %%%' starts no cell"),
     "anchor below": ("# %%\n1\n»# CHECK 1\n", "'# CHECK 1'", "start a cell with it"),
     "partner with another anchor": (
         '# %% lang="zh"\n# EXTRA · f\n1\n\n# %% lang="en"\n»# EXTRA · g\n1\n',
@@ -205,6 +206,7 @@ def test_the_file_itself(data: bytes, line: int | None, passage: str, tmp_path: 
         "# %%\nx = f\"{f'{1}'} it's\"\n",
         "# %%\n# it's a solution: begin with it\n'\"'\n",
         '# %%\ntext = "# BEGIN SOLUTION"\n',
+        '# %%\n"""\n# CHECK 1\n# BEGIN SOLUTION\n# %%%\n"""\n',
         '# %% lang="zh" tags=["a", "b-c"]\n1\n\n# %% lang="en" tags=["a", "b-c"]\n1\n',
         "# %%\n1\n\n# %%\n1\n",
         "# %%\n1\n\n\n\n# %%\n2\n\n\n",

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from parlab.author.comments import comments
 from parlab.author.source import Report
 
 SETUP, TODO, CHECK, EXTRA, CHECK_EXTRA = "setup", "todo", "check", "extra", "check-extra"
@@ -80,16 +81,17 @@ def check_anchor_lines(source: str, line: int, report: Report) -> None:
     """Refuses a first line that is almost an anchor, and an anchor below the first line.
 
     Args:
-        source: a code cell's source.
+        source: a code cell's source, valid Python.
         line: the file's line of its first line.
         report: takes each problem.
     """
-    first, *others = source.split("\n")
+    first = source.split("\n", 1)[0]
     if _ALMOST.match(first) and not anchor_of(first):
         report(line, f"{first!r} is almost an anchor: write one of {FORMS}, or another comment")
-    for number, text in enumerate(others, line + 1):
-        if anchor_of(text):
-            report(number, f"{text!r} is not its cell's first line: start a cell with it")
+    for comment in comments(source):
+        if comment.line > 1 and anchor_of(comment.text):
+            message = f"{comment.text!r} is not its cell's first line: start a cell with it"
+            report(line + comment.line - 1, message)
 
 
 def check_order(anchors: Sequence[tuple[Anchor | None, int]], report: Report) -> None:

@@ -6,7 +6,7 @@ from parlab.author.repository import Repository
 _COLAB_BADGE = "https://colab.research.google.com/assets/colab-badge.svg"
 _KAGGLE_BADGE = "https://kaggle.com/static/images/open-in-kaggle.svg"
 _MODELSCOPE_BADGE = "https://img.shields.io/badge/ModelScope-{text}-624aff.svg"
-_OPEN = {"zh": "在 {} 中打开", "en": "Open in {}"}
+_OPEN = {"zh": "用 {} 打开", "en": "Open in {}"}
 _MODELSCOPE = {"zh": "魔搭", "en": "ModelScope"}
 _OTHER = {"zh": "English version", "en": "中文版"}
 _SAVE = {

@@ -84,7 +84,7 @@ def check(repository: Repository, names: Sequence[str], say: Say) -> bool:
         found += stray_notebooks(repository.root, _built(repository))
         for page in _moved_pages(repository)[0]:
             found.append(f"{repository.relative(page)}: links lead elsewhere; run parlab links")
-    for difference in found:
+    for difference in _grouped(found):
         say(difference)
     say(f"lessons checked: {len(sources)}, differences: {len(found)}")
     return not found
@@ -120,6 +120,17 @@ def rewrite_links(repository: Repository, say: Say) -> bool:
             done = False
     _write(contents, repository, say)
     return done
+
+
+def _grouped(differences: list[str]) -> list[str]:
+    """The differences, those with one diff in several notebooks said once for all of them."""
+    groups: dict[str, list[str]] = {}
+    for difference in differences:
+        title, _, diff = difference.partition("\n")
+        groups.setdefault(diff or title, []).append(title)
+    return [
+        "\n".join(titles if diff in titles else [*titles, diff]) for diff, titles in groups.items()
+    ]
 
 
 def _sources(repository: Repository, names: Sequence[str]) -> list[Path]:

@@ -6,6 +6,7 @@ import difflib
 import json
 from collections.abc import Iterator
 from copy import deepcopy
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -84,15 +85,27 @@ def _text(cell: Any) -> str:
 
 
 def _compare_cells(path: str, committed: _Cells, built: _Cells, source: str) -> Iterator[str]:
-    for cell_id in [*built, *(extra for extra in committed if extra not in built)]:
-        if cell_id not in committed:
-            yield _diff(f"{path}: cell {cell_id} is missing", "", built[cell_id], source)
-        elif cell_id not in built:
-            yield _diff(f"{path}: cell {cell_id} is in no source", committed[cell_id], "", source)
-        elif committed[cell_id] != built[cell_id]:
-            yield _diff(f"{path}: cell {cell_id}", committed[cell_id], built[cell_id], source)
     if committed.keys() == built.keys() and list(committed) != list(built):
         yield f"{path}: the cells stand in another order than in {source}"
+        committed = {cell_id: committed[cell_id] for cell_id in built}
+    for here, there in _aligned(list(committed), list(built)):
+        if here is None:
+            title = f"{path}: cell {there} is missing"
+        elif there is None:
+            title = f"{path}: cell {here} is in no source"
+        else:
+            renamed = f", committed as {here}" if here != there else ""
+            title = f"{path}: cell {there}{renamed}"
+        given, wanted = committed.get(here or "", ""), built.get(there or "", "")
+        if here != there or given != wanted:
+            yield _diff(title, given, wanted, source)
+
+
+def _aligned(committed: list[str], built: list[str]) -> Iterator[tuple[str | None, str | None]]:
+    """Pairs cells by id, and between those by position: a text's new wording is a new id."""
+    matcher = difflib.SequenceMatcher(a=committed, b=built, autojunk=False)
+    for _, start, end, other_start, other_end in matcher.get_opcodes():
+        yield from zip_longest(committed[start:end], built[other_start:other_end])
 
 
 def _diff(title: str, committed: str | bytes, built: str | bytes, source: str) -> str:

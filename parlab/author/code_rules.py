@@ -8,6 +8,7 @@ import tokenize
 import warnings
 from collections.abc import Iterator
 
+from parlab.author.comments import comments
 from parlab.author.source import Cell, Report
 from parlab.author.text import cjk_run
 
@@ -40,7 +41,7 @@ def parse_python(source: str) -> ast.Module:
             tree = ast.parse(source, feature_version=_OLDEST)
             # Compiling finds what parsing does not, such as a return outside a function.
             compile(source, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise SyntaxError(str(error)) from None
     if hasattr(token, "FSTRING_START"):
         _refuse_new_f_strings(source)
@@ -53,7 +54,7 @@ def parse_cell(cell: Cell, report: Report) -> ast.Module | None:
         return parse_python(cell.source)
     except SyntaxError as error:
         line = cell.line + (error.lineno or 1)
-        text = (error.text or "").strip("\n")
+        text = (error.text or "").strip("\n")[:80]
         if _MAGIC.match(text):
             report(
                 line, f"{text.strip()!r} is a notebook magic, not Python: lessons use none, drop it"
@@ -87,6 +88,16 @@ def check_nbval_markers(cell: Cell, report: Report) -> None:
     for number, text in enumerate(cell.source.split("\n"), cell.line + 1):
         for marker in _NBVAL_COMMENT.findall(text):
             report(number, f"comment {marker!r} lets wrong answers pass: drop it")
+
+
+def check_comments(cell: Cell, report: Report) -> None:
+    """Refuses a comment that looks like a cell's header, but that jupytext takes for a comment."""
+    for comment in comments(cell.source):
+        if re.match(r"#\s*%%", comment.text):
+            report(
+                cell.line + comment.line,
+                f"{comment.text!r} starts no cell: write '# %%', or another comment",
+            )
 
 
 def check_plot_text(cell: Cell, tree: ast.Module, report: Report) -> None:

@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from jupyter_client.kernelspec import NoSuchKernel
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat import NotebookNode
 
 _CELL_TIMEOUT = 300  # seconds; the slowest lesson promises a minute for all of its cells
@@ -95,7 +96,7 @@ async def _execute_one(path: str, notebook: NotebookNode, root: Path) -> None:
     try:
         # What cells print arrives as output; a kernel's own log is of no use to authors.
         await client.async_execute(env=_environment(root), stderr=subprocess.DEVNULL)
-    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+    except (CellExecutionError, CellTimeoutError, NoSuchKernel, RuntimeError) as error:
         raise ExecutionFailed(path, running[-1] if running else None, str(error)) from None
     notebook.metadata = NotebookNode(metadata)
     for cell in notebook.cells:

@@ -16,6 +16,7 @@ from parlab.author.anchors import (
 )
 from parlab.author.code_pairs import compare_code
 from parlab.author.code_rules import (
+    check_comments,
     check_language,
     check_nbval_markers,
     check_plot_text,
@@ -140,12 +141,13 @@ def _check_code(zh: Cell, en: Cell, repository: Repository, report: Report) -> N
     trees: list[ast.Module] = []
     sound = True
     for cell in (zh, en) if zh is not en else (zh,):
-        check_anchor_lines(cell.source, cell.line + 1, report)
         tree = parse_cell(cell, report)
         if not tree:
             sound = False
             continue
         trees.append(tree)
+        check_anchor_lines(cell.source, cell.line + 1, report)
+        check_comments(cell, report)
         check_plot_text(cell, tree, report)
         check_imports(cell, tree, repository.root, report)
         if check_markers(cell.source, anchor, cell.line + 1, report):

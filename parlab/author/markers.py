@@ -1,12 +1,10 @@
 """What a solution shows and its exercise does not: ``# BEGIN SOLUTION`` to ``# END SOLUTION``."""
 
 import ast
-import io
 import re
-import tokenize
-from collections.abc import Iterator
 
 from parlab.author.anchors import Anchor
+from parlab.author.comments import comments
 from parlab.author.source import Report
 
 BEGIN, END = "# BEGIN SOLUTION", "# END SOLUTION"
@@ -34,8 +32,11 @@ def check_markers(source: str, anchor: Anchor | None, line: int, report: Report)
         sound = False
         report(at, message)
 
-    for number, text, alone in _marker_comments(source, line):
-        if text not in (BEGIN, END) or not alone:
+    for comment in comments(source):
+        number, text = line + comment.line - 1, comment.text
+        if not _ALMOST.match(text):
+            continue
+        if text not in (BEGIN, END) or not comment.alone:
             fail(number, f"marker {text!r}: write {BEGIN!r} or {END!r} alone on its line")
         elif not (anchor and anchor.is_task):
             fail(number, f"{text!r} outside a TODO or EXTRA cell: learners write only there")
@@ -89,14 +90,3 @@ def check_stub(source: str, anchor: Anchor, line: int, report: Report) -> None:
             f"{anchor.label} names {anchor.function}, which its stub does not define: "
             f"keep 'def {anchor.function}' outside the markers, or mend the name",
         )
-
-
-def _marker_comments(source: str, line: int) -> Iterator[tuple[int, str, bool]]:
-    """Each comment that is or resembles a marker: its line, text, and whether it stands alone."""
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT and _ALMOST.match(token.string):
-            yield (
-                line + token.start[0] - 1,
-                token.string.rstrip(),
-                token.line.strip() == token.string,
-            )

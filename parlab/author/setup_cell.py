@@ -6,10 +6,14 @@ from parlab.author.embed import QUOTE
 
 _FIRST_LINE = "# SETUP"
 _MISSING = {
-    "zh": "找不到 parlab：请在仓库根目录运行 pip install -e . 并重启内核；"
-    "如果只有这一个文件，请改用 colab/ 里的同名 notebook。",
-    "en": "parlab is not installed: run pip install -e . in the repository's root and restart the "
-    "kernel; if you have only this file, use the notebook of the same name in colab/.",
+    "zh": (
+        "找不到 parlab：请在课程文件夹里运行 make lab；",
+        "如果只有这一个文件，请改用 colab/ 里的同名 notebook。",
+    ),
+    "en": (
+        "parlab is not installed: run `make lab` in the course's folder; ",
+        "if you have only this file, use the one of the same name in colab/.",
+    ),
 }
 _TITLE = {
     "zh": "准备：先运行这个单元（里面是课程工具的源码，不用读）",
@@ -17,17 +21,15 @@ _TITLE = {
 }
 _GUARD = """\
 try:
-    import parlab.lesson
-except ModuleNotFoundError:
-
-    class ParlabMissing(ImportError):
-        def _render_traceback_(self):
-            return [str(self)]
-
-    raise ParlabMissing(
-        "{message}"
-    ) from None
+    from parlab.lesson.language import speak
+except ModuleNotFoundError as missing:
+    missing._render_traceback_ = lambda: [
+        "{}"
+        "{}"
+    ]
+    raise
 """
+_SPEAK = "from parlab.lesson.language import speak\n\n"
 # A later run replaces what an earlier one, or an installed parlab, has put in sys.modules.
 _REGISTER = """
 
@@ -63,7 +65,7 @@ def guarded_setup(source: str, language: str) -> str:
         source: the lesson's set-up cell.
         language: ``"zh"`` or ``"en"``.
     """
-    guard = _GUARD.format(message=_MISSING[language])
+    guard = _GUARD.format(*_MISSING[language])
     return f"{_FIRST_LINE}\n{guard}\n{_body(source, language)}"
 
 
@@ -82,11 +84,11 @@ def single_file_setup(source: str, language: str, modules: Mapping[str, str]) ->
     )
     return (
         f"#@title {_TITLE[language]}\n{_FIRST_LINE}\n{imports}\n"
-        f"_SOURCES = {{\n{carried}}}\n{_REGISTER}\n{_body(source, language)}"
+        f"_SOURCES = {{\n{carried}}}\n{_REGISTER}\n{_SPEAK}{_body(source, language)}"
     )
 
 
 def _body(source: str, language: str) -> str:
     body = source.partition("\n")[2].lstrip("\n")
-    speak = f'from parlab.lesson.language import speak\n\nspeak("{language}")'
+    speak = f'speak("{language}")'
     return f"{speak}\n\n{body}" if body else speak

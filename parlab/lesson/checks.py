@@ -65,8 +65,7 @@ def _sorted(value: Any, wanted: bool) -> Any:
 
 def show(value: object) -> str:
     """``value`` on one line, dicts as ``key=value``, cut where it gets long."""
-    text = _flat(value)
-    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
+    return _cut(_flat(value))
 
 
 def _flat(value: object) -> str:
@@ -75,6 +74,23 @@ def _flat(value: object) -> str:
     if type(value) is list and value and all(type(item) is dict for item in value):
         return " | ".join(_flat(item) for item in value)
     return _safe_repr(value)
+
+
+def _differing(value: object, other: object) -> str:
+    """``value``; of two dicts only what ``other`` lacks or holds differently."""
+    if type(value) is not dict or type(other) is not dict:
+        return _cut(_safe_repr(value))
+    own = {
+        key: item for key, item in value.items() if key not in other or not same(item, other[key])
+    }
+    own = own or value
+    shown = ", ".join(f"{key!r}: {_safe_repr(item)}" for key, item in own.items())
+    rest = "…" if len(own) < len(value) else ""
+    return _cut("{" + ", ".join(filter(None, [shown, rest])) + "}")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
 
 
 def _safe_repr(value: object) -> str:
@@ -139,15 +155,18 @@ class check:
         return self.got
 
     def wrong(self, rule: str, expected: object) -> str:
-        """The message of a failing assert: input, broken rule, expected and actual."""
-        actual = show(self.got)
+        """The message of a failing assert: input, broken rule, expected and actual.
+
+        Of two dicts only the entries that differ are shown.
+        """
+        wanted, actual = _differing(expected, self.got), _differing(self.got, expected)
         if type(self.got) is not type(expected):
             actual = say("type", value=actual, kind=type(self.got).__name__)
         return "\n".join(
             (
                 _line("input", _arguments(self.given)),
                 _line("rule", rule),
-                _line("expected", show(expected)),
+                _line("expected", wanted),
                 _line("actual", actual),
             )
         )

@@ -336,13 +336,13 @@ def validate_mesh_layout(config):
 # %% wrong · changes_the_config · 不能改动它的输入
 def validate_mesh_layout(config):
     config.setdefault("num_kv_heads", config["num_heads"])
-    config["notes"] = []
+    config["tags"] = []
     return {"valid": True, "errors": []}
 
 
 # %% wrong · changes_a_nested_value · 不能改动它的输入
 def validate_mesh_layout(config):
-    config.get("notes", []).append("checked")
+    config.get("tags", []).append("checked")
     return {"valid": True, "errors": []}
 
 
@@ -366,7 +366,7 @@ def validate_mesh_layout(config):
         ("num_kv_heads", 1): "kv_heads",
         ("sequence_length", 36): "context_blocks",
     }
-    errors = [shown[item] for item in config.items() if item[0] != "notes" and shown.get(item)]
+    errors = [shown[item] for item in config.items() if item[0] != "tags" and shown.get(item)]
     if config["world_size"] != 30:
         errors.append("mesh_product")
     return {"valid": not errors, "errors": errors}
