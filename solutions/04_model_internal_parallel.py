@@ -136,7 +136,8 @@ def meshes(world):
 
 for world in (7, 8, 24, 512):
     print(f'world {world:>3}: {len(meshes(world)):>2} meshes')
-print('world   8, (pp, tp, cp):', *meshes(8))
+print('(pp, tp, cp) of 8:', *meshes(8)[:5])
+print('                  ', *meshes(8)[5:])
 
 # %% [markdown] lang="zh"
 # ### 1.3 rank 怎样编号
@@ -320,14 +321,20 @@ for p in (1, 2, 4, 8):
 #
 # 没有 8 张 GPU，也可以先估算。下面用一个 8B 模型、序列 8192、8 个微批次。**这些数是推算的，证据等级（evidence level）是 `analytic`**：假设每张卡跑到 400 TFLOP/s，链路 200 GB/s，通信完全暴露。真实的数要靠 Step 5 测量。
 #
-# 每一行都是一个公式：混合精度加 Adam 每个参数 18 字节；TP 每层 4 次 all-reduce；CP 传 K/V，再归约梯度；PP 在阶段之间传激活。
+# 每一行都是一个公式：
+#
+# - 混合精度加 Adam，每个参数 18 字节；激活每层 34 × 序列 × 隐藏维字节，TP 和 CP 都会切小它，PP 不会：1F1B 的第一个阶段同时存着 p 个微批次（arXiv 2205.05198）。
+# - TP 每层 4 次 all-reduce，前向 2 次，反向 2 次；CP 传 K/V，再归约梯度；PP 在阶段之间传激活。
 
 # %% [markdown] lang="en"
 # ### 3.1 An estimate for the 10 arrangements
 #
 # Without 8 GPUs you can still estimate. Take an 8B model, sequence 8192, 8 microbatches. **These numbers are computed, not measured; their evidence level is `analytic`**: we assume that a device reaches 400 TFLOP/s, that a link moves 200 GB/s, and that communication is fully exposed. Real numbers take the measurements of Step 5.
 #
-# Each line is one formula: mixed precision with Adam needs 18 bytes a parameter; TP does 4 all-reduces a layer; CP sends K/V and then reduces gradients; PP sends activations between stages.
+# Each line is one formula:
+#
+# - Mixed precision with Adam needs 18 bytes a parameter. Activations need 34 × sequence × hidden size bytes a layer; TP and CP both cut them, PP does not: the first stage of 1F1B holds p microbatches at a time (arXiv 2205.05198).
+# - TP does 4 all-reduces a layer, 2 forward and 2 backward; CP sends K/V and then reduces gradients; PP sends activations between stages.
 
 # %%
 def estimate(pp, tp, cp):
@@ -344,7 +351,7 @@ def estimate(pp, tp, cp):
     compute, exposed = flops / (pp * tp * cp) / 400e12, sum(sent.values()) / 200e9
     bubble = (pp - 1) / (micro + pp - 1)
     step = (compute + exposed) / (1 - bubble)
-    memory = 18 * params / (pp * tp) + 17 * act * layers / tp
+    memory = 18 * params / (pp * tp) + 34 * tokens / cp * hidden * layers / tp
     return {
         'name': f'pp{pp}_tp{tp}_cp{cp}',
         'peak_memory_mb': round(memory / 1e6),
@@ -962,9 +969,11 @@ THREE = ('validate_mesh_layout', 'evaluate_internal_parallel_candidate',
          'select_internal_parallel_candidate')
 
 def decide(limits):
-    legal = [item for item, (pp, tp, cp) in zip(estimates, meshes(8)) if validate_mesh_layout(
-        {**MODEL, 'world_size': 8, 'pp': pp, 'tp': tp, 'cp': cp})['valid']]
-    judged = [evaluate_internal_parallel_candidate(item, limits) for item in legal]
+    judged = []
+    for item, (pp, tp, cp) in zip(estimates, meshes(8)):
+        config = {**MODEL, 'world_size': 8, 'pp': pp, 'tp': tp, 'cp': cp}
+        if validate_mesh_layout(config)['valid']:
+            judged.append(evaluate_internal_parallel_candidate(item, limits))
     return judged, select_internal_parallel_candidate(judged)
 
 if ready(*THREE):
