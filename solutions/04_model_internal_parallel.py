@@ -42,7 +42,6 @@
 
 # %%
 # SETUP
-import matplotlib.pyplot as plt
 import torch
 
 from parlab.lesson.cases import contests, layouts, runs
