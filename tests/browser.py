@@ -109,18 +109,32 @@ class Lab:
     def run_all(self) -> None:
         """Run ▸ Run All Cells, and wait until it is over."""
         self.js("await jupyterapp.commands.execute('notebook:run-all-cells')")
+        self._settle()
 
     def run(self, first_line: str) -> str:
         """Run one cell as Ctrl+Enter does; what stands below it then."""
         self.js("book.activeCellIndex = argument", self.index(first_line))
         self.js("await jupyterapp.commands.execute('notebook:run-cell')")
+        self._settle()
         return self.output(first_line)
 
+    def _settle(self) -> None:
+        """Wait until no cell is running or queued."""
+        self.page.wait_for_function(
+            "() => jupyterapp.shell.currentWidget.content.widgets.every("
+            "cell => (cell.model.executionState ?? 'idle') === 'idle')"
+        )
+
     def output(self, first_line: str) -> str:
-        """The text below a cell, as it is drawn."""
+        """The text below a cell, once it is drawn; empty if the cell has no output."""
         index = self.index(first_line)
         self.show(first_line)
-        text = self.js("return book.widgets[argument].outputArea.node.innerText", index)
+        self.page.wait_for_function(
+            "i => { const cell = jupyterapp.shell.currentWidget.content.widgets[i];"
+            "return !cell.model.outputs.length || cell.outputArea.node.textContent.trim(); }",
+            arg=index,
+        )
+        text = self.js("return book.widgets[argument].outputArea.node.textContent", index)
         return re.sub(r"\n\s*\n", "\n", str(text)).strip()
 
     def ran(self, first_line: str) -> bool:
