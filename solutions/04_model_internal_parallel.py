@@ -24,7 +24,7 @@
 # 一个模型放不进一张卡，就要切开。切法有三种：按层切、按矩阵切、按序列切。本课把三种切法放到同一张设备网格（Device Mesh）上，再回答一个实际的问题：
 # **8 张卡有 10 种摆法，该选哪一种？**
 #
-# 你要写 3 个函数：检查一种摆法是否合法，按门槛淘汰候选，从合格的候选里选一个。每个函数后面都有检查，马上告诉你对错和原因。
+# 你要写 3 个函数：检查一种摆法是否合法，按准入门槛（admission gate）淘汰候选（candidate），从合格的候选里选一个。每个函数后面都有检查，马上告诉你对错和原因。
 
 # %% [markdown] lang="en"
 # # 04 · Model-internal parallelism: one model, one Device Mesh
@@ -33,12 +33,12 @@
 #
 # **Time** about 25 minutes to read, about 40 to do
 #
-# **Before this** `01_pipeline_parallel`, `02_tensor_parallel`, `03_context_parallel`. You can also start here for the big picture: every idea that this lesson needs is explained again.
+# **Prerequisites** `01_pipeline_parallel`, `02_tensor_parallel`, `03_context_parallel`. You can also start here for the big picture: every idea that this lesson needs is explained again.
 #
 # A model that does not fit on one device has to be cut. There are three ways to cut: by layers, by matrices, by the sequence. This lesson puts all three on one device mesh and then answers a practical question:
 # **8 devices can be arranged in 10 ways. Which one do you pick?**
 #
-# You write 3 functions: one checks whether an arrangement is legal, one rejects candidates at the gates, one picks among those that pass. A check follows each function and tells you at once what is right, what is wrong and why.
+# You write 3 functions: one checks whether an arrangement is legal, one rejects candidates at the admission gates, one picks among those that pass. A check follows each function and tells you at once what is right, what is wrong and why.
 
 # %%
 # SETUP
@@ -60,11 +60,13 @@ from parlab.lesson.published import layout, llama3_405b, megatron
 #
 # | 轴 | 切什么 | 每个 rank 拿到 | 主要代价 |
 # |---|---|---|---|
-# | 流水线并行（pipeline parallelism, PP） | 连续的层 | 一个阶段（stage） | 阶段之间传激活（P2P）、气泡（bubble）、各阶段快慢不均 |
-# | 张量并行（tensor parallelism, TP） | 层里的矩阵和注意力头 | 每一层的一部分 | 每层都要 all-reduce，或 all-gather 加 reduce-scatter |
+# | 流水线并行（pipeline parallelism, PP） | 连续的层 | 一个阶段（stage） | 阶段之间传激活（activation）、气泡（bubble）、各阶段快慢不均 |
+# | 张量并行（tensor parallelism, TP） | 层里的矩阵和注意力头（attention head） | 每一层的一部分 | 每层都要 all-reduce，或 all-gather 加 reduce-scatter |
 # | 上下文并行（context parallelism, CP） | 序列 | 一段 token | 交换 K/V，序列越长越多 |
 #
-# 先猜：哪一种切法**不**减少每个 rank 上的权重？看图验证。图中方格是权重（行是层，列是头），下面的长条是 16 个 token，颜色表示归哪个 rank，灰色表示每个 rank 都有一份。
+# 一个 rank 是一个进程，通常管一张卡。rank 之间有两种通信。点对点通信（point-to-point, P2P）是一个发、一个收。集合通信（collective）是一组 rank 一起做：all-reduce 让每个 rank 得到总和，all-gather 让每个 rank 得到全部分片，reduce-scatter 让每个 rank 得到总和的一片。
+#
+# 先猜：哪一种切法**不**减少每个 rank 上的权重？看图验证。图中方格是权重（行是层，列是头），下面的长条是 16 个 token，颜色表示归哪个 rank，灰色（有斜线）表示每个 rank 都有一份。
 
 # %% [markdown] lang="en"
 # ## Step 1: from what is cut to a Device Mesh
@@ -73,11 +75,13 @@ from parlab.lesson.published import layout, llama3_405b, megatron
 #
 # | axis | cuts | a rank gets | main cost |
 # |---|---|---|---|
-# | pipeline parallelism (PP) | consecutive layers | one stage | sending activations between stages (P2P), the bubble, uneven stages |
+# | pipeline parallelism (PP) | consecutive layers | one stage | sending activations between stages, the bubble, uneven stages |
 # | tensor parallelism (TP) | a layer's matrices and attention heads | a part of every layer | an all-reduce in every layer, or all-gather plus reduce-scatter |
-# | context parallelism (CP) | the sequence | a run of tokens | exchanging K/V, more of it the longer the sequence |
+# | context parallelism (CP) | the sequence | a contiguous chunk of tokens | exchanging K/V: the longer the sequence, the more there is |
 #
-# Predict first: which cut does **not** reduce the weights on each rank? Then look. The grid is the weights (rows are layers, columns are heads), the strip below is 16 tokens, the colour says which rank owns a part, and grey means that every rank has a copy.
+# A rank is one process, usually with one device. Ranks communicate in two ways. Point-to-point (P2P): one sends and one receives. In a collective a whole group takes part: all-reduce gives every rank the sum, all-gather gives every rank all parts, reduce-scatter gives every rank one part of the sum.
+#
+# Predict first: which cut does **not** reduce the weights on each rank? Then look. The grid is the weights (rows are layers, columns are heads), the strip below is 16 tokens, the colour says which rank owns a part, and grey (hatched) means that every rank has a copy.
 
 # %%
 draw_cuts()
@@ -85,14 +89,14 @@ draw_cuts()
 # %% [markdown] lang="zh"
 # ### 1.1 全局形状与本地形状
 #
-# 拿一个 Llama 3 8B 大小的模型放到 pp = 4、cp = 2、tp = 8 的网格上：32 层，32 个头，8 个 KV 头（KV head），隐藏维 4096，序列 8192。
+# 把一个和 Llama 3 8B 一样大的模型放到 pp = 4、cp = 2、tp = 8 的网格上：32 层，32 个头，8 个 KV 头（KV head），隐藏维（hidden size）4096，序列 8192。每个头 128 维，所以 K 的宽度是 8 × 128 = 1024。
 #
 # 左边是完整的形状，右边是一个 rank 手里的形状。每一行只被**一个**轴切开，而且只切**一个**维（dim）。
 
 # %% [markdown] lang="en"
 # ### 1.1 Global shapes and local shapes
 #
-# Put a model of the size of Llama 3 8B on a mesh of pp = 4, cp = 2, tp = 8: 32 layers, 32 heads, 8 KV heads, hidden size 4096, sequence 8192.
+# Put a model of the size of Llama 3 8B on a mesh of pp = 4, cp = 2, tp = 8: 32 layers, 32 heads, 8 KV heads, hidden size 4096, sequence 8192. Each head has 128 dims, so K is 8 × 128 = 1024 wide.
 #
 # On the left the whole shape, on the right what one rank holds. Each row is cut by **one** axis only, along **one** dim only.
 
@@ -100,9 +104,9 @@ draw_cuts()
 mesh = {'pp': 4, 'cp': 2, 'tp': 8}
 tensors = {
     'layers': ((32,), 'pp'),
-    'wq (out, in)': ((4096, 4096), 'tp'),
-    'wk (out, in)': ((1024, 4096), 'tp'),
-    'x (tokens, hidden)': ((8192, 4096), 'cp'),
+    'wq of a layer': ((4096, 4096), 'tp'),
+    'wk of a layer': ((1024, 4096), 'tp'),
+    'x (token, hidden)': ((8192, 4096), 'cp'),
 }
 print(f"{'':<20}{'global':<14}{'axis':<6}{'local'}")
 for name, (shape, axis) in tensors.items():
@@ -119,7 +123,7 @@ for name, (shape, axis) in tensors.items():
 # 先猜：8 个 rank 有几种拆法？7 个呢？24 个呢？
 
 # %% [markdown] lang="en"
-# ### 1.2 Factor the world size into three
+# ### 1.2 Factor the world size into three sizes
 #
 # The world size is the number of ranks. The sizes of the three axes, multiplied, must be exactly that:
 #
@@ -143,14 +147,14 @@ print('                  ', *meshes(8)[5:])
 #
 # 24 个 rank，pp = 3，cp = 2，tp = 4。从外到内的顺序是 pp、cp、tp：最里面的轴变化最快，所以同一个 TP 组的 rank 号是相邻的。
 #
-# 整张网格就是一行代码。先猜 rank 11 的坐标，再运行。
+# 整张网格就是一行代码，也就是 rank = (pp × 2 + cp) × 4 + tp。先猜 rank 11 的坐标，再运行。
 
 # %% [markdown] lang="en"
 # ### 1.3 How ranks are numbered
 #
 # 24 ranks, pp = 3, cp = 2, tp = 4. From outer to inner the order is pp, cp, tp: the innermost axis changes fastest, so the ranks of one TP group have neighbouring numbers.
 #
-# The whole mesh is one line of code. Guess the coordinate of rank 11, then run.
+# The whole mesh is one line of code, which means rank = (pp × 2 + cp) × 4 + tp. Guess the coordinate of rank 11, then run.
 
 # %%
 ranks = torch.arange(24).view(3, 2, 4)  # (pp, cp, tp)
@@ -161,14 +165,14 @@ print(f'rank 11 is at pp={pp}, cp={cp}, tp={tp}')
 # %% [markdown] lang="zh"
 # ### 1.4 每个轴有自己的进程组
 #
-# 沿一个轴变化、另外两个坐标固定的那些 rank，组成一个进程组（process group）。下图画出同一张网格的 3 种分组，连在一条线上的 rank 是一组，红色是 rank 11 所在的组。
+# 沿一个轴变化、另外两个坐标固定的那些 rank，组成一个进程组（process group）。下图画出同一张网格的 3 种分组，连在一条线上的 rank 是一组，红色是 rank 11 所在的组；每个 pp 下的两行是 cp = 0 和 1。
 #
 # 每个 rank 恰好属于 3 个组，每个轴一个。
 
 # %% [markdown] lang="en"
 # ### 1.4 Every axis has its own process groups
 #
-# The ranks along one axis, with the other two coordinates fixed, form a process group. The picture shows the 3 groupings of the same mesh: ranks on one line are one group, red marks the groups of rank 11.
+# The ranks along one axis, with the other two coordinates fixed, form a process group. The picture shows the 3 groupings of the same mesh: ranks on one line are one group, red marks the groups of rank 11; the two rows of each pp are cp = 0 and 1.
 #
 # Every rank belongs to exactly 3 groups, one for each axis.
 
@@ -176,10 +180,10 @@ print(f'rank 11 is at pp={pp}, cp={cp}, tp={tp}')
 draw_mesh(pp=3, cp=2, tp=4, highlight=11)
 
 # %% [markdown] lang="zh"
-# 组不能混。假设每个 rank 手里有一个数，就是它自己的编号，然后在 rank 11 上求和（all-reduce）。四种组，四个不同的结果，而且**没有一个会报错**：数值静悄悄地错了。
+# 组不能混。假设每个 rank 手里的数就是自己的编号，rank 11 参加一次求和（all-reduce）。在 4 种组里求和，得到 4 个不同的结果，而且**没有一个会报错**：数值错得无声无息。
 
 # %% [markdown] lang="en"
-# Groups must not be mixed. Say each rank holds one number, its own index, and rank 11 takes part in a sum (an all-reduce). Four groups give four different results, and **none of them raises an error**: the number is silently wrong.
+# Groups must not be mixed. Say each rank holds one number, its own rank number, and rank 11 takes part in a sum (an all-reduce). 4 kinds of group give 4 different results, and **none of them raises an error**: the number is silently wrong.
 
 # %%
 groups = {'tp': ranks[1, 0, :], 'cp': ranks[1, :, 3], 'pp': ranks[:, 0, 3]}
@@ -190,12 +194,12 @@ print(f'sum over the whole world: {ranks.sum()}')
 # %% [markdown] lang="zh"
 # ### 1.5 问一问真正的 DeviceMesh
 #
-# 上面的坐标是我们自己算的。现在让 `torch` 来说：`init_device_mesh` 建出真正的 DeviceMesh。这里用 `fake` 后端，一个进程就能扮演 24 个 rank 中的任何一个：组和坐标是真的，通信不做事。
+# 上面的坐标是我们自己算的。现在问 `torch`：`init_device_mesh` 建出真正的 DeviceMesh。这里用 `fake` 后端（backend），一个进程就能扮演 24 个 rank 中的任何一个：组和坐标都是真的，只是通信什么也不做。
 
 # %% [markdown] lang="en"
 # ### 1.5 Ask a real DeviceMesh
 #
-# So far we computed the coordinates ourselves. Now let `torch` speak: `init_device_mesh` builds a real DeviceMesh. We use the `fake` backend, so that one process can play any of the 24 ranks: groups and coordinates are real, communication does nothing.
+# So far we computed the coordinates ourselves. Now ask `torch`: `init_device_mesh` builds a real DeviceMesh. We use the `fake` backend, so that one process can play any of the 24 ranks: groups and coordinates are real, collectives do nothing.
 
 # %%
 with fake_mesh({'pp': 3, 'cp': 2, 'tp': 4}, rank=11) as device_mesh:
@@ -212,12 +216,12 @@ print(f'{agree} of 24 coordinates agree with arange(24).view(3, 2, 4)')
 # %% [markdown] lang="zh"
 # ### 1.6 顺序写反了会怎样
 #
-# TP 在每一层都要通信，所以它的组应该待在一台机器里。假设一台机器有 8 张卡，rank 0–7 在第 0 台。把轴的顺序写成 tp、cp、pp，`torch` 一声不响地接受。先猜：rank 11 的 TP 组会跨几台机器？
+# TP 在每一层都要通信，所以它的组应该待在一台机器里。假设一台机器有 8 张卡，rank 0–7 在第 0 台。把轴的顺序写成 tp、cp、pp，`torch` 照样接受，不给任何提示。先猜：rank 11 的 TP 组会跨几台机器？
 
 # %% [markdown] lang="en"
 # ### 1.6 What if the order is reversed
 #
-# TP communicates in every layer, so its group should stay inside one machine. Say a machine has 8 devices, ranks 0–7 in machine 0. Write the axes in the order tp, cp, pp and `torch` accepts it without a word. Predict: how many machines does the TP group of rank 11 span?
+# TP communicates in every layer, so its group should stay inside one machine. Say a machine has 8 devices, ranks 0–7 in machine 0. Write the axes in the order tp, cp, pp and `torch` accepts it with no warning. Predict: how many machines does the TP group of rank 11 span?
 
 # %%
 for order in ({'pp': 3, 'cp': 2, 'tp': 4}, {'tp': 4, 'cp': 2, 'pp': 3}):
@@ -231,15 +235,15 @@ for order in ({'pp': 3, 'cp': 2, 'tp': 4}, {'tp': 4, 'cp': 2, 'pp': 3}):
 #
 # 网格的大小对了，模型还要能放上去。本课的规则有 5 条，每条有一个名字，出错时就报告这个名字。
 #
-# | 名字 | 规则 | 不满足时人们看到什么 |
+# | 名字 | 规则 | 不满足时会看到什么 |
 # |---|---|---|
 # | `mesh_product` | pp × tp × cp 等于 world size | 乘积太大，`torch` 报错；乘积太小，多出来的 rank 闲着，没有提示 |
 # | `pipeline_layers` | 层数能被 pp 整除 | 少建几层，或者某个阶段更慢 |
 # | `attention_heads` | 头数能被 tp 整除 | `shape '[2, 32, -1, 8]' is invalid` 这类看不懂的错误 |
-# | `kv_heads` | 如果给出 KV 头数，它能被 tp 整除 | 数值错误，没有提示 |
-# | `context_blocks` | 序列长度能被 cp 整除 | 一句没有说明的 AssertionError |
+# | `kv_heads` | 如果给出 KV 头数，它能被 tp 整除 | 结果算错，没有提示 |
+# | `context_blocks` | 序列长度能被 cp 整除 | 一个不带任何说明的 AssertionError |
 #
-# 5 条规则互相独立。要把**所有**不满足的名字都报告出来：只报第一个，使用者就得改一次、跑一次。
+# 5 条规则互相独立。要把**所有**不满足的名字都报告出来：只报第一个，使用者就得改一处、跑一次，再改下一处。
 
 # %% [markdown] lang="en"
 # ## Step 2: check that the layout is compatible
@@ -248,10 +252,10 @@ for order in ({'pp': 3, 'cp': 2, 'tp': 4}, {'tp': 4, 'cp': 2, 'pp': 3}):
 #
 # | name | rule | what people see when it is broken |
 # |---|---|---|
-# | `mesh_product` | pp × tp × cp equals the world size | product too large: an error from `torch`; too small: the left-over ranks idle, without a word |
+# | `mesh_product` | pp × tp × cp equals the world size | product too large: an error from `torch`; too small: the left-over ranks idle, with no warning |
 # | `pipeline_layers` | pp divides the number of layers | a few layers are never built, or one stage is slower |
 # | `attention_heads` | tp divides the number of heads | cryptic errors such as `shape '[2, 32, -1, 8]' is invalid` |
-# | `kv_heads` | where KV heads are given, tp divides their number | wrong numbers, without a word |
+# | `kv_heads` | where KV heads are given, tp divides their number | wrong numbers, with no warning |
 # | `context_blocks` | cp divides the sequence length | a bare AssertionError |
 #
 # The 5 rules are independent. Report **every** name that is broken: with only the first, the user has to fix one and run again, over and over.
@@ -259,12 +263,12 @@ for order in ({'pp': 3, 'cp': 2, 'tp': 4}, {'tp': 4, 'cp': 2, 'pp': 3}):
 # %% [markdown] lang="zh"
 # ### 2.1 能整除，还不等于分得匀
 #
-# 整除只是最低条件。因果注意力（causal attention）里，靠后的 token 要看更多的 K/V。把 1024 个 token 按顺序切成 4 段，看每个 CP rank 要算多少个分数。先猜：最忙的 rank 比平均多多少？
+# 整除只是最低条件。因果注意力（causal attention）里，靠后的 token 要看更多的 K/V。把 1024 个 token 按顺序切成 4 段，看每个 CP rank 要算多少个注意力分数（attention score）。先猜：最忙的 rank 是平均的多少倍？
 
 # %% [markdown] lang="en"
 # ### 2.1 Divisible is not yet balanced
 #
-# Divisibility is the least that is needed. In causal attention, later tokens look at more K/V. Cut 1024 tokens into 4 runs in order and count the scores each CP rank has to compute. Predict: how much more than the mean does the busiest rank do?
+# Divisibility is only the minimum. In causal attention, later tokens look at more K/V. Cut 1024 tokens into 4 contiguous chunks and count the attention scores each CP rank has to compute. Predict: how many times the mean does the busiest rank do?
 
 # %%
 scores = torch.ones(1024, 1024, dtype=torch.long).tril()
@@ -288,9 +292,13 @@ print(f'busiest / mean = {work.max() / work.float().mean():.3f}')
 # 3. **暴露通信**（exposed communication）：没有被计算盖住的通信占多少？
 # 4. **吞吐**（throughput）：每秒处理多少 token？
 #
-# 气泡占比的公式来自 Megatron-LM（arXiv 2104.04473 §2.2）。p 个阶段，m 个微批次（microbatch），空转占总时间的比例是
+# 一步要多久，由最长的一条依赖链决定，它叫关键路径（critical path）。计算、等待和没被盖住的通信都在上面；盖住了的通信不在。
+#
+# GPipe 和 1F1B（one forward, one backward：每个阶段前向、反向交替）的气泡占比（bubble ratio）相同。p 个阶段快慢一样，m 个微批次（microbatch），空转占总时间的比例是
 #
 # $$\frac{p-1}{m+p-1}$$
+#
+# Megatron-LM（arXiv 2104.04473 §2.2）写成 (p−1)/m，那是和没有气泡的理想时间相比。
 #
 # 先猜：p = 4 时，要让气泡占比低于 0.2，微批次至少要几个？
 
@@ -304,11 +312,15 @@ print(f'busiest / mean = {work.max() / work.float().mean():.3f}')
 # 3. **Exposed communication**: how much communication is not hidden behind compute?
 # 4. **Throughput**: how many tokens per second?
 #
-# The formula for the bubble ratio is from Megatron-LM (arXiv 2104.04473 §2.2). With p stages and m microbatches, the idle share of the total time is
+# How long a step takes is decided by the longest chain of dependent work, the critical path. Compute, waiting and exposed communication lie on it; hidden communication does not.
+#
+# GPipe and 1F1B (one forward, one backward: each stage alternates them) have the same bubble ratio. With p equally fast stages and m microbatches, the idle share of the total time is
 #
 # $$\frac{p-1}{m+p-1}$$
 #
-# Predict: with p = 4, how many microbatches keep the bubble ratio below 0.2?
+# Megatron-LM (arXiv 2104.04473 §2.2) writes (p−1)/m, which compares with the ideal time without a bubble.
+#
+# Predict: with p = 4, at least how many microbatches keep the bubble ratio below 0.2?
 
 # %%
 print('p \\ m ' + ''.join(f'{m:>7}' for m in (4, 8, 12, 13, 16, 32)))
@@ -316,24 +328,30 @@ for p in (1, 2, 4, 8):
     print(f'{p:>5} ' + ''.join(f'{(p - 1) / (m + p - 1):>7.3f}' for m in (4, 8, 12, 13, 16, 32)))
 
 # %% [markdown] lang="zh"
+# 答案是 13：m = 12 时恰好等于 0.2，不算低于。
+#
 # ### 3.1 给 10 种摆法估一笔账
 #
 # 没有 8 张 GPU，也可以先估算。下面用一个 8B 模型、序列 8192、8 个微批次。**这些数是推算的，证据等级（evidence level）是 `analytic`**：假设每张卡跑到 400 TFLOP/s，链路 200 GB/s，通信完全暴露。真实的数要靠 Step 5 测量。
 #
-# 每一行都是一个公式：
+# 代码的依据：
 #
-# - 混合精度加 Adam，每个参数 18 字节；激活每层 34 × 序列 × 隐藏维字节，TP 和 CP 都会切小它，PP 不会：1F1B 的第一个阶段同时存着 p 个微批次（arXiv 2205.05198）。
-# - TP 每层 4 次 all-reduce，前向 2 次，反向 2 次；CP 传 K/V，再归约梯度；PP 在阶段之间传激活。
+# - 计算：每个 token 对每个参数 6 次浮点运算，注意力另加 6 × 层数 × 隐藏维 × 序列（因果注意力只算一半）。
+# - 显存：混合精度加 Adam，每个参数 18 字节；激活每层 34 × 序列 × 隐藏维字节（GPT 结构，TP 配合序列并行，注意力分数不保存）。TP 和 CP 都会切小激活，PP 不会：1F1B 的第一个阶段同时存着 p 个微批次（arXiv 2205.05198）。
+# - 通信：TP 每层 4 次 all-reduce，前向 2 次，反向 2 次。CP 沿环传 K/V：前向 1 遍，反向再传 1 遍 K/V 和 1 遍它们的梯度；最后把权重的梯度相加（all-reduce，每个数 2 字节）。PP 在阶段之间传激活。
 
 # %% [markdown] lang="en"
+# The answer is 13: with m = 12 it is exactly 0.2, not below.
+#
 # ### 3.1 An estimate for the 10 arrangements
 #
-# Without 8 GPUs you can still estimate. Take an 8B model, sequence 8192, 8 microbatches. **These numbers are computed, not measured; their evidence level is `analytic`**: we assume that a device reaches 400 TFLOP/s, that a link moves 200 GB/s, and that communication is fully exposed. Real numbers take the measurements of Step 5.
+# Without 8 GPUs you can still estimate. Take an 8B model, sequence 8192, 8 microbatches. **These numbers are computed, not measured; their evidence level is `analytic`**: we assume that a device reaches 400 TFLOP/s, that a link moves 200 GB/s, and that communication is fully exposed. Real numbers have to be measured: that is Step 5.
 #
-# Each line is one formula:
+# Where the code's formulas come from:
 #
-# - Mixed precision with Adam needs 18 bytes a parameter. Activations need 34 × sequence × hidden size bytes a layer; TP and CP both cut them, PP does not: the first stage of 1F1B holds p microbatches at a time (arXiv 2205.05198).
-# - TP does 4 all-reduces a layer, 2 forward and 2 backward; CP sends K/V and then reduces gradients; PP sends activations between stages.
+# - Compute: 6 floating-point operations a token and parameter, plus 6 × layers × hidden size × sequence for attention (causal, so half).
+# - Memory: mixed precision with Adam needs 18 bytes a parameter; activations need 34 × sequence × hidden size bytes a layer (a GPT block, TP with sequence parallelism, attention scores not stored). TP and CP both cut activations, PP does not: the first stage of 1F1B holds p microbatches at a time (arXiv 2205.05198).
+# - Communication: TP does 4 all-reduces a layer, 2 forward and 2 backward. CP passes K/V round a ring: 1 time forward, 1 time again backward, and 1 time their gradients; then the weights' gradients are summed (all-reduce, 2 bytes a number). PP sends activations between stages.
 
 # %%
 def estimate(pp, tp, cp):
@@ -345,7 +363,7 @@ def estimate(pp, tp, cp):
         'tp': 4 * ring[tp] * act * layers / pp * micro,
         'cp': 3 * 4 * tokens / cp * kv_width / tp * (cp - 1) * layers / pp * micro
         + ring[cp] * 2 * params / (pp * tp),
-        'pp': 2 * act * micro if pp > 1 else 0,
+        'pp': 2 * act / tp * micro if pp > 1 else 0,
     }
     compute, exposed = flops / (pp * tp * cp) / 400e12, sum(sent.values()) / 200e9
     bubble = (pp - 1) / (micro + pp - 1)
@@ -364,7 +382,7 @@ def estimate(pp, tp, cp):
 estimates = [estimate(*sizes) for sizes in meshes(8)]
 
 # %% [markdown] lang="zh"
-# 先猜：10 种里哪一种最快？下图每个长条是一步的时间，从左到右是计算、暴露通信、空转。计算部分人人一样长，差别全在后两段。
+# 先猜：10 种里哪一种最快？下图每个长条是一步的时间，从左到右是计算、暴露通信、空转。计算部分都一样长，差别全在后两段。
 
 # %% [markdown] lang="en"
 # Predict: which of the 10 is fastest? In the picture each bar is the time of one step: compute, exposed communication, idle. The compute part is the same for all; the difference is in the other two.
@@ -376,10 +394,10 @@ for item in sorted(estimates, key=lambda item: item['step_ms'])[:4]:
     print(f"{item['name']}: {item['step_ms']} ms, {memory:.1f} GB per rank")
 
 # %% [markdown] lang="zh"
-# 增加一个并行维度不会自动变快：TP 和 CP 加层内同步，PP 加空转，三者还会抢同一条链路。最快的几种还很占显存：CP 不切权重，每个 rank 都要放一份。所以不能只看速度，要先过门槛。
+# 增加一个并行轴不会自动变快：TP 和 CP 加层内同步，PP 加空转，三者还会抢同一条链路。最快的几种还很占显存：CP 不切权重，同一个 CP 组里的每个 rank 都放着同样的权重。所以不能只看速度，要先过门槛。
 
 # %% [markdown] lang="en"
-# One more parallel axis is not automatically faster: TP and CP add synchronisation inside layers, PP adds idle time, and all three may compete for the same link. The fastest ones also need much memory: CP does not cut the weights, so every rank keeps a copy. Speed alone cannot decide; the gates come first.
+# Adding a parallel axis does not make a step faster by itself: TP and CP add synchronisation inside layers, PP adds idle time, and all three may compete for the same link. The fastest ones also need a lot of memory: CP does not cut the weights, so every rank of a CP group holds the same ones. Speed alone cannot decide; the gates come first.
 
 # %% [markdown] lang="zh"
 # ## Step 4：实现 Mesh 校验、候选准入与选择
@@ -390,7 +408,7 @@ for item in sorted(estimates, key=lambda item: item['step_ms'])[:4]:
 # | TODO 2 | `evaluate_internal_parallel_candidate` | 应用容量、气泡与通信门槛，保留全部失败原因 |
 # | TODO 3 | `select_internal_parallel_candidate` | 从合格候选里选：吞吐优先，再看通信和显存 |
 #
-# 每个函数后面的检查有 3 种状态：⏳ 还没做，❌ 错在哪里，✅ 通过。“全部运行”会停在第一个没通过的检查上，这是正常的：做完它，再往下走。
+# 每个函数后面的检查有 3 种状态：⏳ 还没做，❌ 错在哪里，✅ 通过。“全部运行”会停在第一个没通过的检查上，这是正常的：做完它，再往下走。JupyterLab 会跳到页尾：向上翻，找到第一个红框。重启内核之后，先运行第一个代码单元。
 
 # %% [markdown] lang="en"
 # ## Step 4: implement mesh validation, admission and selection
@@ -401,12 +419,12 @@ for item in sorted(estimates, key=lambda item: item['step_ms'])[:4]:
 # | TODO 2 | `evaluate_internal_parallel_candidate` | apply the capacity, bubble and communication gates, keep every reason for failure |
 # | TODO 3 | `select_internal_parallel_candidate` | choose among those that pass: throughput first, then communication and memory |
 #
-# The check after each function has 3 states: ⏳ not done yet, ❌ what is wrong, ✅ passed. "Run All" stops at the first check that has not passed. That is as it should be: finish it and go on.
+# The check after each function has 3 states: ⏳ not done yet, ❌ what is wrong, ✅ passed. "Run All" stops at the first check that has not passed. That is as it should be: finish it and go on. JupyterLab then shows the end of the page: scroll up to the first red box. After restarting the kernel, run the first code cell first.
 
 # %% [markdown] lang="zh"
 # ### TODO 1：校验布局
 #
-# 把 Step 2 的 5 条规则写进 `validate_mesh_layout(config)`。返回 `{'valid': ..., 'errors': [...]}`，`errors` 里是全部不满足的名字，顺序随意。`num_kv_heads` 可能没有，也可能是 None：两种情况都不检查 KV 头。不要改动 `config`。
+# 把 Step 2 的 5 条规则写进 `validate_mesh_layout(config)`。返回 `{'valid': ..., 'errors': [...]}`，`errors` 里是所有没满足的规则的名字，顺序随意。`num_kv_heads` 可能没有，也可能是 None：两种情况都不检查 KV 头。不要改动 `config`。
 #
 # <details><summary>提示 1：方向</summary>
 #
@@ -432,7 +450,7 @@ for item in sorted(estimates, key=lambda item: item['step_ms'])[:4]:
 # </details>
 # <details><summary>Hint 2: structure</summary>
 #
-# Start from an empty list. One if for each rule; where it is broken, append its name. The remainder operator tells you whether a size divides.
+# Start from an empty list. One if for each rule; where it is broken, append its name. The remainder operator tells you whether it divides evenly.
 # </details>
 # <details><summary>Hint 3: details</summary>
 #
@@ -465,8 +483,8 @@ def validate_mesh_layout(config):
 # TODO 1 · validate_mesh_layout
 def validate_mesh_layout(config):
     """Check the Device Mesh of PP, TP and CP against the model's layout."""
-    # TODO 1: how a model is cut inside: check the mesh product, and that layers,
-    # heads, KV heads and the sequence divide evenly.
+    # TODO 1: check the mesh product, and that layers, heads, KV heads and the sequence
+    # divide evenly.
     # errors = ???
     # BEGIN SOLUTION
     errors = []
@@ -568,7 +586,7 @@ with check(1, 'validate_mesh_layout') as call:
 #
 # Now **your** function goes to work. The model still has 32 layers, 32 heads, 8 KV heads and a sequence of 8192. Each cell is one (pp, tp, cp): dark cells are fine, the others name the broken rules: L layers, H heads, K KV heads, S sequence.
 #
-# Predict: with tp = 16 the 32 heads divide evenly. Why is the whole column still closed?
+# Predict: with tp = 16 the 32 heads divide evenly. Why is the whole column still rejected?
 
 # %%
 MODEL = {'num_layers': 32, 'num_heads': 32, 'num_kv_heads': 8, 'sequence_length': 8192}
@@ -578,6 +596,8 @@ if ready('validate_mesh_layout'):
     print(f'{admitted} of {len(pps) * len(tps) * len(cps)} meshes are admitted')
 
 # %% [markdown] lang="zh"
+# 答案是 K：8 个 KV 头分不给 16 个 rank。Megatron 允许复制 KV 头来绕开，本课的规则不允许。
+#
 # #### 拿真实的布局试一试
 #
 # 下面是公开发表过的训练布局：Megatron-LM 的 10 个（arXiv 2104.04473 表 1）和 Llama 3 405B 的 3 个（arXiv 2407.21783 表 4）。它们还用了数据并行（data parallelism, DP），所以一个副本的 world size 是 GPU 数除以 DP。
@@ -585,9 +605,11 @@ if ready('validate_mesh_layout'):
 # 先猜：你的函数会拒绝哪几个？
 
 # %% [markdown] lang="en"
+# The answer is K: 8 KV heads cannot be shared out over 16 ranks. Megatron gets round this by copying KV heads; this course's rule does not allow it.
+#
 # #### Try it on real layouts
 #
-# Here are layouts that have been published: 10 of Megatron-LM (arXiv 2104.04473, Table 1) and 3 of Llama 3 405B (arXiv 2407.21783, Table 4). They use data parallelism (DP) on top, so the world size of one replica is the number of GPUs divided by DP.
+# Here are layouts that have been published: 10 from Megatron-LM (arXiv 2104.04473, Table 1) and 3 from Llama 3 405B (arXiv 2407.21783, Table 4). They use data parallelism (DP) on top, so the world size of one replica is the number of GPUs divided by DP.
 #
 # Predict: which of them will your function reject?
 
@@ -606,7 +628,7 @@ if ready('validate_mesh_layout'):
 #
 # 126 不能被 16 整除，你的函数报告了 `pipeline_layers`，可 Llama 3 405B 确实这样训练。原因：词嵌入和 LM head 也要花时间。Meta 把它们各算一个位置，(126 + 2) / 16 = 8，于是首尾两个阶段各少放一层。
 #
-# 所以整除是本课的**入门规则**，不是终点：它保证平均分的做法不出错，而真实系统按代价分层。第 01 课的 TODO 1 就做这件事。
+# 所以整除是本课的**入门规则**，不是终点：它保证平均分的做法不出错，而真实系统按代价决定每个阶段放几层。第 01 课的 TODO 1 就做这件事。
 
 # %% [markdown] lang="en"
 # #### 126 layers over 16 stages, and it runs all the same
@@ -623,14 +645,14 @@ print(f'{sum(layers)} layers + 2 = {sum(layers) + 2} slots over {len(layers)} st
 # %% [markdown] lang="zh"
 # ### TODO 2：过门槛
 #
-# `evaluate_internal_parallel_candidate(metrics, limits)` 决定一个候选能否准入。准入门槛（admission gate）有 4 道：
+# `evaluate_internal_parallel_candidate(metrics, limits)` 决定一个候选能否准入。准入门槛有 4 道：
 #
 # | 名字 | 不通过的条件 |
 # |---|---|
-# | `runtime` | `metrics` 的 `failure` 有内容 |
-# | `memory` | `peak_memory_mb` 超过 `memory_mb` |
-# | `bubble` | `bubble_ratio` 超过 `bubble_ratio` 的上限 |
-# | `communication` | `communication_ratio` 超过 `communication_ratio` 的上限 |
+# | `runtime` | `metrics['failure']` 不是空的（None 和没有这个键都算空） |
+# | `memory` | `metrics['peak_memory_mb']` 大于 `limits['memory_mb']` |
+# | `bubble` | `metrics['bubble_ratio']` 大于 `limits['bubble_ratio']` |
+# | `communication` | `metrics['communication_ratio']` 大于 `limits['communication_ratio']` |
 #
 # 恰好等于上限算通过。全部失败原因都要保留在 `gate_failures` 里，顺序随意。返回的是 `metrics` 的副本，加上 `eligible` 和 `gate_failures` 两项；输入不能变。
 #
@@ -646,7 +668,7 @@ print(f'{sum(layers)} layers + 2 = {sum(layers) + 2} slots over {len(layers)} st
 # </details>
 # <details><summary>提示 3：细节</summary>
 #
-# 等于上限要通过，所以用严格的大于号判断失败。failure 这个键可能不存在，用字典的 get 方法。result 已经是深拷贝，不要再写回 metrics。
+# 等于上限要通过，所以判断失败用大于，不用大于等于。failure 这个键可能不存在，用字典的 get 方法。result 已经是深拷贝，不要再写回 metrics。
 # </details>
 
 # %% [markdown] lang="en"
@@ -656,10 +678,10 @@ print(f'{sum(layers)} layers + 2 = {sum(layers) + 2} slots over {len(layers)} st
 #
 # | name | fails when |
 # |---|---|
-# | `runtime` | `failure` in `metrics` says something |
-# | `memory` | `peak_memory_mb` exceeds `memory_mb` |
-# | `bubble` | `bubble_ratio` exceeds the limit `bubble_ratio` |
-# | `communication` | `communication_ratio` exceeds the limit `communication_ratio` |
+# | `runtime` | `metrics['failure']` is not empty (None and a missing key count as empty) |
+# | `memory` | `metrics['peak_memory_mb']` is above `limits['memory_mb']` |
+# | `bubble` | `metrics['bubble_ratio']` is above `limits['bubble_ratio']` |
+# | `communication` | `metrics['communication_ratio']` is above `limits['communication_ratio']` |
 #
 # A value that equals its limit passes. Keep every reason for failure in `gate_failures`, in any order. Return a copy of `metrics` with two more entries, `eligible` and `gate_failures`; the input must not change.
 #
@@ -711,7 +733,7 @@ from copy import deepcopy
 def evaluate_internal_parallel_candidate(metrics, limits):
     """Decide by run state, capacity, bubble and communication whether a candidate is admitted."""
     result = deepcopy(metrics)
-    # TODO 2: how candidates are admitted: keep every reason for failure, not just a bool.
+    # TODO 2: keep every reason for failure, not just True or False.
     # failures = ???
     # BEGIN SOLUTION
     failures = []
@@ -755,7 +777,8 @@ with check(2, 'evaluate_internal_parallel_candidate') as call:
         expected['gate_failures'] = failed
         assert same(got, expected, any_order=['gate_failures']), call.wrong(rule, expected)
         assert got['ranks'][0] is not call.given[0]['ranks'][0], call.wrong(
-            '结果是深拷贝，嵌套的值也不和输入共用', expected)
+            '结果是深拷贝，嵌套的值也不和输入共用',
+            "一个新的 result['ranks'][0]", "和 metrics['ranks'][0] 是同一个对象")
 
     del base['failure']
     expected = {**base, 'eligible': True, 'gate_failures': []}
@@ -786,7 +809,7 @@ with check(2, 'evaluate_internal_parallel_candidate') as call:
         ({'communication_ratio': 0.31}, names[3:], '0.31 > communication_ratio = 0.3'),
         (bad, names[1:], '3 gates fail, all 3 reasons must be kept'),
         ({**bad, 'failure': 'OOM'}, names, 'all 4 gates fail, all 4 reasons must be kept'),
-        ({**zero, 'failure': {'kind': 'timeout'}}, names[:1], 'the run failed: unmeasured is 0'),
+        ({**zero, 'failure': {'kind': 'timeout'}}, names[:1], 'the run failed: what was not measured is 0'),
         ({'eligible': False, 'gate_failures': ['old']}, [], 'an earlier verdict is replaced'),
     ]:
         metrics = {**base, **change}
@@ -794,7 +817,8 @@ with check(2, 'evaluate_internal_parallel_candidate') as call:
         expected['gate_failures'] = failed
         assert same(got, expected, any_order=['gate_failures']), call.wrong(rule, expected)
         assert got['ranks'][0] is not call.given[0]['ranks'][0], call.wrong(
-            'the result is a deep copy that shares no nested value with the input', expected)
+            'the result is a deep copy and shares no nested value with the input',
+            "a new result['ranks'][0]", "the same object as metrics['ranks'][0]")
 
     del base['failure']
     expected = {**base, 'eligible': True, 'gate_failures': []}
@@ -815,7 +839,7 @@ with check(2, 'evaluate_internal_parallel_candidate') as call:
 # 2. 吞吐相同，选 `communication_ratio` 最低；
 # 3. 还相同，选 `peak_memory_mb` 最低。
 #
-# 后两条是平局规则（tie-break）。一个合格的都没有，就返回 reject。不要改动候选列表，也不要改动它的顺序。
+# 后两条是平局规则（tie-break）。一个合格的都没有，就返回 reject 的结论。不要改动候选列表，也不要改动它的顺序。
 #
 # <details><summary>提示 1：方向</summary>
 #
@@ -833,13 +857,13 @@ with check(2, 'evaluate_internal_parallel_candidate') as call:
 # %% [markdown] lang="en"
 # ### TODO 3: pick one
 #
-# `select_internal_parallel_candidate(candidates)` chooses only among candidates whose `eligible` is true. The order:
+# `select_internal_parallel_candidate(candidates)` chooses only among candidates whose `eligible` is true. The ranking:
 #
 # 1. the highest `throughput`;
 # 2. on equal throughput, the lowest `communication_ratio`;
 # 3. if that is equal too, the lowest `peak_memory_mb`.
 #
-# The last two are tie-breaks. If nobody is eligible, return reject. Do not change the list of candidates, nor its order.
+# The last two are tie-breaks. If no candidate is eligible, return the reject decision. Do not change the list of candidates, nor its order.
 #
 # <details><summary>Hint 1: direction</summary>
 #
@@ -951,14 +975,14 @@ with check(3, 'select_internal_parallel_candidate') as call:
 # %% [markdown] lang="zh"
 # ### 4.1 更快的候选为什么会输
 #
-# 把三个函数连起来：Step 3 估算的 10 个候选，先校验布局，再过门槛，最后选一个。上限是：显存 72 GB（80 GB 的卡给碎片和通信缓冲留一些），气泡占比 0.2，通信占比 0.3。
+# 把三个函数连起来：Step 3 估算的 10 个候选，先校验布局，再过门槛，最后选一个。上限是：显存 72 GB（卡有 80 GB，要给碎片和通信缓冲区留一些），气泡占比 0.2，通信占比 0.3。
 #
 # 先猜：吞吐最高的那个会当选吗？
 
 # %% [markdown] lang="en"
 # ### 4.1 Why a faster candidate loses
 #
-# Chain the three functions: the 10 candidates estimated in Step 3, first validated, then through the gates, then one is chosen. The limits: 72 GB of memory (a device of 80 GB keeps some for fragments and communication buffers), bubble ratio 0.2, communication ratio 0.3.
+# Chain the three functions: the 10 candidates estimated in Step 3, first validated, then through the gates, then one is chosen. The limits: 72 GB of memory (a device has 80 GB; some is left for fragmentation and communication buffers), bubble ratio 0.2, communication ratio 0.3.
 #
 # Predict: is the one with the highest throughput chosen?
 
@@ -986,17 +1010,17 @@ if ready(*THREE):
 # 最快的 3 个都放不下，第 4 名当选。下图横轴是单 rank 峰值显存，纵轴是吞吐，红色虚线是显存门槛，右边的区域不可用。字母是没通过的门槛，星号是选中的候选。
 
 # %% [markdown] lang="en"
-# The fastest 3 do not fit; number 4 is chosen. In the picture the x axis is the peak memory per rank, the y axis the throughput; the red dashed line is the memory gate, and what lies to its right is out. Letters are failed gates, the star is the chosen candidate.
+# The fastest 3 do not fit; number 4 is chosen. In the picture the x axis is the peak memory per rank, the y axis the throughput; the red dashed line is the memory gate, and whatever lies to its right does not fit. Letters are failed gates, the star is the chosen candidate.
 
 # %%
 if ready(*THREE):
     draw_gates(judged, LIMITS, choice['candidate'])
 
 # %% [markdown] lang="zh"
-# 门槛定在哪里，结论就落在哪里。先猜：显存上限放宽到 78 GB，谁当选？再把通信占比收紧到 0.05 呢？这个排序表达的是当前工作负载（workload）的目标，它代替不了真实的多卡时间线和正确性证据。
+# 门槛定在哪里，结论就落在哪里。先猜：显存上限放宽到 78 GB，谁当选？显存仍是 72 GB，通信占比收紧到 0.05，又是谁？
 
 # %% [markdown] lang="en"
-# Where the gates stand decides the outcome. Predict: who is chosen if the memory limit is raised to 78 GB? And if communication is tightened to 0.05? The ranking states what this workload wants; it does not replace a real timeline over several devices, nor evidence that the result is correct.
+# Where the gates stand decides the outcome. Predict: who is chosen with a memory limit of 78 GB? And with 72 GB again but a communication limit of 0.05?
 
 # %%
 if ready(*THREE):
@@ -1004,9 +1028,19 @@ if ready(*THREE):
         print(change, '->', decide({**LIMITS, **change})[1])
 
 # %% [markdown] lang="zh"
+# 放宽显存，最快的 pp1_tp2_cp4 就进来了。通信占比低于 0.05 的只有 pp4_tp1_cp2 和 pp8_tp1_cp1，它们都过不了气泡门槛，所以一个都不剩。
+#
+# 这个排序表达的是当前工作负载（workload）的目标，它代替不了真实的多卡时间线和正确性证据。
+
+# %% [markdown] lang="en"
+# With more memory the fastest, pp1_tp2_cp4, gets in. Only pp4_tp1_cp2 and pp8_tp1_cp1 communicate less than 0.05, and both fail the bubble gate, so nobody is left.
+#
+# The ranking states what this workload wants; it does not replace a real timeline over several devices, nor evidence that the result is correct.
+
+# %% [markdown] lang="zh"
 # ### 4.2 选做：尺寸本身合理吗
 #
-# `validate_mesh_layout` 相信每个尺寸都是正整数。调用者应当先检查。写 `find_bad_sizes(config)`，返回有问题的键名列表，顺序随意：
+# `validate_mesh_layout` 相信每个尺寸都是正整数。调用者应当先检查。写 `find_bad_sizes(config)`，返回有问题的键名列表，顺序随意。这一题可以跳过：它的检查不会让笔记本停下。
 #
 # - 必须有的 7 个键：`world_size`、`pp`、`tp`、`cp`、`num_layers`、`num_heads`、`sequence_length`，缺了就报告；
 # - 值必须是大于 0 的 int；`4.0`、`'4'` 和 `True` 都不算；
@@ -1015,7 +1049,7 @@ if ready(*THREE):
 # %% [markdown] lang="en"
 # ### 4.2 Optional: are the sizes themselves sensible
 #
-# `validate_mesh_layout` trusts that every size is a positive whole number. Its caller should check first. Write `find_bad_sizes(config)`, which returns the list of keys that are in trouble, in any order:
+# `validate_mesh_layout` trusts that every size is a positive whole number. Its caller should check first. Write `find_bad_sizes(config)`, which returns the list of keys whose size is bad, in any order. You may skip this one: its check never stops the notebook.
 #
 # - 7 keys are required: `world_size`, `pp`, `tp`, `cp`, `num_layers`, `num_heads`, `sequence_length`; report those that are missing;
 # - a value must be an int greater than 0; `4.0`, `'4'` and `True` do not count;
@@ -1088,8 +1122,8 @@ with check('EXTRA', 'find_bad_sizes') as call:
         ({'tp': -3}, ['tp'], '-3 is not positive'),
         ({'cp': 5.0}, ['cp'], '5.0 is a float, not an int'),
         ({'num_layers': '14'}, ['num_layers'], 'a string is not an int'),
-        ({'num_heads': True}, ['num_heads'], 'True is a bool, no size'),
-        ({'pp': None, 'sequence_length': 0}, ['pp', 'sequence_length'], 'both 2 are reported'),
+        ({'num_heads': True}, ['num_heads'], 'True is a bool, not a size'),
+        ({'pp': None, 'sequence_length': 0}, ['pp', 'sequence_length'], '2 keys are bad, both must be reported'),
     ]:
         got = call({**good, **change})
         assert same(got, expected, any_order=True), call.wrong(rule, expected)
@@ -1158,7 +1192,7 @@ if ready(*THREE):
 #
 # 先完成题目、通过检查，再看[参考答案](repo:solutions/04_model_internal_parallel.ipynb)。
 #
-# **Step 5（可选）** 在真实的多个进程、多张 GPU 上测量这些候选，然后用你写的这三个函数做决定。它是单独的一课：`05_multi_gpu_experiments`。
+# **Step 5（可选）** 在真实的多个进程、多张 GPU 上测量这些候选，然后用你写的这三个函数做决定。它是单独的一课：`05_multi_gpu_experiments`（编写中）。
 #
 # **延伸阅读**
 #
@@ -1172,7 +1206,7 @@ if ready(*THREE):
 #
 # Finish the tasks and pass the checks before you look at the [reference solution](repo:solutions/en/04_model_internal_parallel.ipynb).
 #
-# **Step 5 (optional)** measures these candidates on real processes and several GPUs and then lets your three functions decide. It is a lesson of its own: `05_multi_gpu_experiments`.
+# **Step 5 (optional)** measures these candidates on real processes and several GPUs and then lets your three functions decide. It is a lesson of its own: `05_multi_gpu_experiments` (being written).
 #
 # **Further reading**
 #

@@ -80,7 +80,8 @@ def test_badges_open_the_twin_in_the_same_language(tmp_path: Path) -> None:
                 f"](https://kaggle.com/kernels/welcome?src=https://github.com/{twin})"
                 in badge.source
             )
-            assert f"]({BLOB}/colab/README.md#modelscope)" in badge.source
+            guide = "modelscope-english" if part else "modelscope"
+            assert f"]({BLOB}/colab/README.md#{guide})" in badge.source
             other = "" if part else "en/"
             relative = f"../{NAME}.ipynb" if part else f"en/{NAME}.ipynb"
             address = f"{BLOB}/colab/{other}{NAME}.ipynb"

@@ -23,6 +23,8 @@ class Nowhere:
 sys.meta_path.insert(0, Nowhere())
 """
 
+READY = {"zh": "✅ 准备好了。\n", "en": "✅ Ready.\n"}
+
 
 def setup_cells(root: Path) -> dict[str, str]:
     """The set-up cell's source in each of the six notebooks."""
@@ -68,7 +70,7 @@ def test_with_parlab_the_cell_speaks_the_notebooks_language(language: str, tmp_p
     folder = "en/" if language == "en" else ""
     cell = setup_cells(tmp_path)[f"notebooks/{folder}{NAME}.ipynb"]
     shown = run(f"{cell}\ncheck(1)", tmp_path)
-    assert shown.stdout == f"{language} check 1\n", shown.stderr
+    assert shown.stdout == f"{READY[language]}{language} check 1\n", shown.stderr
 
 
 TWICE = """
@@ -100,7 +102,7 @@ def test_a_twin_carries_its_modules(installed: bool, tmp_path: Path) -> None:
     place = tmp_path / "course" if installed else tmp_path
     shown = run(script, place)
     assert shown.returncode == 0, shown.stderr
-    assert shown.stdout == "en check 7\nen check 7\n"
+    assert shown.stdout == f"{READY['en']}en check 7\n" * 2
 
 
 def test_a_twin_shows_readable_sources_and_folds(tmp_path: Path) -> None:
@@ -155,7 +157,7 @@ def test_a_module_may_import_lazily_and_hold_quotes(tmp_path: Path) -> None:
     made = compose(read(repository), repository)
     cell = next(cell for cell in made[f"colab/{NAME}.ipynb"].cells if cell.id == "setup")
     shown = run(f"{NO_PARLAB}\n{cell.source}\nprint(*check(1))", tmp_path.parent)
-    assert shown.stdout == '\'\' """\n', shown.stderr
+    assert shown.stdout == READY["zh"] + '\'\' """\n', shown.stderr
 
 
 def test_a_set_up_that_cannot_be_wrapped_is_refused(tmp_path: Path) -> None:

@@ -1,9 +1,12 @@
 """The helper behind every check: three states, copies of the input, strict comparison."""
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 from lessons import Kernel
 
-from parlab.lesson.checks import NotDone, Wrong, same, show
+from parlab.lesson.checks import NotDone, Wrong
+from parlab.lesson.compare import same, show
 from parlab.lesson.language import say, speak
 
 CHECK = """
@@ -25,7 +28,7 @@ def run(answer: str, check: str = CHECK) -> str:
 
 
 def test_passed() -> None:
-    assert run("def answer(x): return x[0] + 1") == "✅ TODO 1 · answer · all 1 calls right.\n"
+    assert run("def answer(x): return x[0] + 1") == "✅ TODO 1 · answer · all 1 calls correct.\n"
 
 
 def test_not_done_when_the_stub_is_unchanged_or_missing() -> None:
@@ -53,14 +56,58 @@ def test_wrong_shows_input_rule_expected_and_actual() -> None:
     assert caught.value._render_traceback_() == str(caught.value).splitlines()
 
 
-def test_wrong_names_the_type_where_it_differs() -> None:
-    with pytest.raises(Wrong, match=r"actual \| '4' \(type str\)"):
+def test_a_wrong_type_and_a_missing_return_get_a_hint() -> None:
+    with pytest.raises(Wrong, match=r"actual \| '4'\n   hint \| it should return a int, not a str"):
         run("def answer(x): return '4'")
+    with pytest.raises(Wrong, match=r"hint \| the function returns nothing: is return missing\?"):
+        run("def answer(x): x[0] + 1")
+
+
+def test_of_two_dicts_what_differs_is_shown_and_odd_keys_are_named() -> None:
+    expected = "{'a': 1, 'b': [2], 'c': 3}"
+    check = CHECK.replace("4", expected)
+    with pytest.raises(
+        Wrong, match=r"expected \| \{'b': \[2\], …\}\n   actual \| \{'b': \[0\], …\}$"
+    ):
+        run("def answer(x): return {'a': 1, 'b': [0], 'c': 3}", check)
+    with pytest.raises(Wrong, match=r"hint \| unexpected keys: 'd'; missing keys: 'c'"):
+        run("def answer(x): return {'a': 1, 'b': [2], 'd': 3}", check)
 
 
 def test_an_exception_shows_the_learner_s_line() -> None:
     with pytest.raises(Wrong, match=r"(?s)ZeroDivisionError.*where \| line 2"):
         run("def answer(x):\n    return 1 / 0")
+
+
+def in_ipython(*cells: str) -> list[str]:
+    """The last lines that each cell shows in IPython, errors included."""
+    shell = InteractiveShell()
+    shown = []
+    for source in cells:
+        with capture_output() as captured:
+            shell.run_cell(source, store_history=True)
+        shown.append(captured.stdout.strip())
+    return shown
+
+
+def test_a_helper_s_line_is_named() -> None:
+    helper, answer = "def half(x):\n    return x / 0", "def answer(x): return half(x[0])"
+    *_, shown = in_ipython(helper, answer, CHECK)
+    assert "where | line 2, half: return x / 0" in shown
+
+
+def test_a_cell_whose_last_run_did_not_take_effect_is_noticed() -> None:
+    right = "# TODO 1 · answer\ndef answer(x): return x[0] + 1"
+    broken = right.replace("return", "return return")
+    renamed = right.replace("def answer", "def anser")
+    shown = in_ipython(right, CHECK, broken, CHECK, right, CHECK, renamed, CHECK)
+    assert [text[0] for text in shown[1::2]] == ["✅", "⏳", "✅", "⏳"]
+    assert shown[3].startswith("⏳ TODO 1 · answer · the last run of the TODO 1 cell did not take")
+
+
+def test_a_check_that_was_emptied_does_not_pass() -> None:
+    with pytest.raises(Wrong, match="never called your function"):
+        run("def answer(x): return 4", CHECK.partition("    assert")[0] + "    pass\n")
 
 
 def test_even_an_exit_is_reported() -> None:
@@ -77,24 +124,32 @@ def test_a_changed_input_is_wrong_and_later_calls_get_a_fresh_one() -> None:
     twice = CHECK + "    assert same(call([3]), 4), call.wrong('again', 4)\n"
     with pytest.raises(Wrong, match=r"before the call \[3\]\n.*after the call \[3, 0\]"):
         run("def answer(x): x.append(0); return x[0] + 1", twice)
+    with pytest.raises(
+        Wrong, match=r"before the call \{'a': 1, …\}\n.*after the call \{'a': 2, …\}"
+    ):
+        change = CHECK.replace("call([3])", "call({'a': 1, 'b': 2})")
+        run("def answer(x): x['a'] = 2; return 4", change)
     assert "all 2 calls" in run("def answer(x): return x[0] + 1", twice)
 
 
 def test_an_extra_that_is_not_done_is_no_error() -> None:
     check = CHECK.replace("check(1,", "check('EXTRA',")
     assert run('def answer(x): raise NotImplementedError("EXTRA")', check).startswith("⏳ EXTRA")
-    assert run("", check).startswith("⏳ EXTRA · answer")
-    with pytest.raises(Wrong, match="^❌ EXTRA · answer"):
-        run("def answer(x): return 5", check)
+    assert run("", check).startswith("⏳ EXTRA · answer · optional, you may skip it. ")
+    assert run("def answer(x): return 4", check).startswith("✅ EXTRA · answer")
+
+
+def test_an_extra_that_is_wrong_says_so_and_goes_on() -> None:
+    check = CHECK.replace("check(1,", "check('EXTRA',")
+    for answer in ("def answer(x): return 5", "def answer(x): return 1 / 0"):
+        assert run(answer, check).startswith("❌ EXTRA · answer\n   input | [3]\n")
 
 
 def test_ready_wants_the_function_that_passed() -> None:
     kernel = Kernel()
     kernel.run(CHECK.splitlines()[1] + "\ndef answer(x): return x[0] + 1")
     ask = "print(ready('answer'))"
-    assert kernel.run(ask) == (
-        "⏳ finish answer and pass its check first, then run this cell again.\nFalse\n"
-    )
+    assert kernel.run(ask) == ("⏳ first get answer to pass, then run this cell again.\nFalse\n")
     kernel.run(CHECK)
     assert kernel.run(ask) == "True\n"
     kernel.run("def answer(x): return x[0] + 2")
@@ -133,7 +188,7 @@ def test_same_with_a_free_order_keeps_count_and_type() -> None:
 
 def test_show_is_short_and_survives_any_object() -> None:
     assert show({"pp": 2, "tp": 3}) == "pp=2, tp=3"
-    assert show([{"name": "a"}, {"name": "b"}]) == "name='a' | name='b'"
+    assert show([{"name": "a", "ranks": [1]}, {"name": "b"}]) == "name='a'; name='b'"
     assert len(show("x" * 10_000)) <= 320
     assert "RuntimeError" in show(Anything())
 
@@ -142,4 +197,4 @@ def test_both_languages_say_the_same_things() -> None:
     with pytest.raises(ValueError, match="'fr' is not one of zh, en"):
         speak("fr")
     speak("zh")
-    assert say("where_line", line=2, text="x") == "第 2 行：x"
+    assert say("where_line", line=2, text="x") == "第 2 行，x"

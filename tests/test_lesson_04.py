@@ -101,6 +101,38 @@ def test_open_todos_leave_one_line_in_every_cell_that_uses_them(language: str) -
     assert waiting == 7  # map, published layouts, 3 decisions, extra check, last cell
 
 
+REQUIRED = "('world_size','pp','tp','cp','num_layers','num_heads','sequence_length')"
+SIZES = {
+    "right": [
+        f"[k for k in (*{REQUIRED}, 'num_kv_heads') if not (k[4:6] == 'kv' and c.get(k) is None)"
+        " and not (type(c.get(k)) is int and c[k] > 0)]",
+        f"sorted({{k for k in {REQUIRED} if k not in c}} | {{k for k, v in c.items() if not "
+        "(k == 'num_kv_heads' and v is None) and (type(v) is not int or v < 1)})",
+    ],
+    "wrong": [
+        "[]",
+        f"[k for k in {REQUIRED} if not c.get(k)]",
+        f"[k for k in {REQUIRED} if type(c.get(k)) is not int or c[k] <= 0]",
+        f"[k for k in (*{REQUIRED}, 'num_kv_heads') if type(c.get(k)) is not int or c[k] <= 0]",
+        "[k for k, v in c.items() if type(v) is not int or v <= 0]",
+        f"[k for k in {REQUIRED} if not isinstance(c.get(k), int) or c[k] <= 0]",
+        f"tuple(k for k in {REQUIRED} if type(c.get(k)) is not int or c[k] <= 0)",
+    ],
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("verdict", "mark"), [("right", "✅"), ("wrong", "❌")])
+def test_the_optional_check(verdict: str, mark: str, language: str) -> None:
+    exercise = load("notebooks", LESSON, language)
+    for body in SIZES[verdict]:
+        kernel = Kernel()
+        kernel.run(cell(exercise, "setup").source)
+        kernel.run(f"def find_bad_sizes(c): return {body}")
+        printed = kernel.run(cell(exercise, "check-extra").source)
+        assert printed.startswith(f"{mark} EXTRA · find_bad_sizes"), (body, printed)
+
+
 def test_generated_cases_break_what_they_say() -> None:
     """Against the solution: cases and answers come from different hands."""
     kernel, solution = Kernel(), load("solutions", LESSON, "zh")

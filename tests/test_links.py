@@ -60,5 +60,7 @@ def test_exercises_start_with_badges_for_their_own_twin(
         (line,) = [line for line in badges.splitlines() if f"]({opener}" in line]
         assert line.endswith(twin)
     (line,) = [line for line in badges.splitlines() if "badge/ModelScope" in line]
-    assert line.endswith("/colab/README.md#modelscope)")
-    assert "### ModelScope" in (ROOT / "colab" / "README.md").read_text(encoding="utf-8")
+    heading = "### ModelScope" if language == "zh" else "### ModelScope (English)"
+    anchor = heading.lower().removeprefix("### ").translate({32: "-", 40: None, 41: None})
+    assert line.endswith(f"/colab/README.md#{anchor})")
+    assert f"\n{heading}\n" in (ROOT / "colab" / "README.md").read_text(encoding="utf-8")

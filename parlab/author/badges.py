@@ -6,8 +6,9 @@ from parlab.author.repository import Repository
 _COLAB_BADGE = "https://colab.research.google.com/assets/colab-badge.svg"
 _KAGGLE_BADGE = "https://kaggle.com/static/images/open-in-kaggle.svg"
 _MODELSCOPE_BADGE = "https://img.shields.io/badge/ModelScope-{text}-624aff.svg"
-_OPEN = {"zh": "用 {} 打开", "en": "Open in {}"}
+_OPEN = {"zh": "打开：{}", "en": "Open in {}"}
 _MODELSCOPE = {"zh": "魔搭", "en": "ModelScope"}
+_UPLOAD = {"zh": "colab/README.md#modelscope", "en": "colab/README.md#modelscope-english"}
 _OTHER = {"zh": "English version", "en": "中文版"}
 _SAVE = {
     "zh": "⚠️ 关闭页面后修改会丢失，请先保存：Colab 选“文件 > 在云端硬盘中保存一份副本”；"
@@ -31,7 +32,7 @@ def badges(
         alone: whether the notebook travels without the repository, as a twin does.
     """
     label = _OPEN[language].format
-    modelscope = repository.blob("colab/README.md#modelscope")
+    modelscope = repository.blob(_UPLOAD[language])
     opener = _MODELSCOPE_BADGE.format(text={"zh": "魔搭", "en": "open"}[language])
     target = repository.blob(other) if alone else relative_link(other, notebook)
     lines = [

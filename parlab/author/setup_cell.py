@@ -7,18 +7,19 @@ from parlab.author.embed import QUOTE
 _FIRST_LINE = "# SETUP"
 _MISSING = {
     "zh": (
-        "找不到 parlab：请在课程文件夹里运行 make lab；",
-        "如果只有这一个文件，请改用 colab/ 里的同名 notebook。",
+        "找不到 parlab：请在课程文件夹里运行 make lab；已经装好，就把内核换成课程的 .venv；",
+        "只有这一个文件，请改用 colab/ 里的同名 notebook。",
     ),
     "en": (
-        "parlab is not installed: run `make lab` in the course's folder; ",
-        "if you have only this file, use the one of the same name in colab/.",
+        "parlab is not installed: run `make lab` in the course's folder; if you have, pick ",
+        "its .venv as kernel; with only this file, use the one of the same name in colab/.",
     ),
 }
 _TITLE = {
     "zh": "准备：先运行这个单元（里面是课程工具的源码，不用读）",
     "en": "Set-up: run this cell first (it holds the course's tools; no need to read it)",
 }
+_READY = {"zh": "✅ 准备好了。", "en": "✅ Ready."}
 _GUARD = """\
 try:
     from parlab.lesson.language import speak
@@ -90,5 +91,5 @@ def single_file_setup(source: str, language: str, modules: Mapping[str, str]) ->
 
 def _body(source: str, language: str) -> str:
     body = source.partition("\n")[2].lstrip("\n")
-    speak = f'speak("{language}")'
-    return f"{speak}\n\n{body}" if body else speak
+    speak, ready = f'speak("{language}")', f'print("{_READY[language]}")'
+    return "\n\n".join(filter(None, [speak, body, ready]))

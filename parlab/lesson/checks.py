@@ -1,16 +1,16 @@
 """A check has three states: ⏳ not done yet, ❌ wrong (and why), ✅ passed."""
 
 import inspect
-import linecache
-import traceback
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from copy import deepcopy
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
+from parlab.lesson.cells import last_line, outdated
+from parlab.lesson.compare import cut, differing, safe_repr, same, show
 from parlab.lesson.language import say
 
-WIDTH = 320
+__all__ = ["CheckStopped", "NotDone", "Wrong", "check", "ready", "same"]
 _passed: dict[str, CodeType] = {}
 
 
@@ -32,74 +32,6 @@ class Wrong(CheckStopped):
     """❌: the answer breaks a rule."""
 
 
-def same(got: object, expected: object, any_order: Collection[str] | bool = ()) -> bool:
-    """Equal in type and value, all the way down; ``got``'s own ``__eq__`` is never asked.
-
-    Args:
-        any_order: names of dict entries whose lists may come in any order, or True where
-            the value itself is such a list.
-    """
-    if type(got) is not type(expected):
-        return False
-    if isinstance(any_order, bool):
-        return same(_sorted(got, any_order), _sorted(expected, any_order))
-    if isinstance(expected, dict):
-        assert isinstance(got, dict)
-        if len(got) != len(expected) or not all(type(key) in (str, int) for key in got):
-            return False
-        return all(
-            key in got
-            and same(_sorted(got[key], key in any_order), _sorted(value, key in any_order))
-            for key, value in expected.items()
-        )
-    if isinstance(expected, list | tuple):
-        assert isinstance(got, list | tuple)
-        return len(got) == len(expected) and all(map(same, got, expected))
-    return got == expected
-
-
-def _sorted(value: Any, wanted: bool) -> Any:
-    sortable = wanted and type(value) is list and all(type(item) is str for item in value)
-    return sorted(value) if sortable else value
-
-
-def show(value: object) -> str:
-    """``value`` on one line, dicts as ``key=value``, cut where it gets long."""
-    return _cut(_flat(value))
-
-
-def _flat(value: object) -> str:
-    if type(value) is dict and value and all(type(key) is str for key in value):
-        return ", ".join(f"{key}={_safe_repr(item)}" for key, item in value.items())
-    if type(value) is list and value and all(type(item) is dict for item in value):
-        return " | ".join(_flat(item) for item in value)
-    return _safe_repr(value)
-
-
-def _differing(value: object, other: object) -> str:
-    """``value``; of two dicts only what ``other`` lacks or holds differently."""
-    if type(value) is not dict or type(other) is not dict:
-        return _cut(_safe_repr(value))
-    own = {
-        key: item for key, item in value.items() if key not in other or not same(item, other[key])
-    }
-    own = own or value
-    shown = ", ".join(f"{key!r}: {_safe_repr(item)}" for key, item in own.items())
-    rest = "…" if len(own) < len(value) else ""
-    return _cut("{" + ", ".join(filter(None, [shown, rest])) + "}")
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
-
-
-def _safe_repr(value: object) -> str:
-    try:
-        return repr(value)
-    except Exception as error:
-        return f"<{type(value).__name__}: repr() raised {type(error).__name__}>"
-
-
 class check:
     """Run a learner's function in a ``with`` block of plain asserts.
 
@@ -108,12 +40,13 @@ class check:
     did not change; ``call.wrong(rule, expected)`` words the message of an assert.
 
     Args:
-        number: the TODO's number, or ``"EXTRA"``; an extra that is not done is no error.
+        number: the TODO's number, or ``"EXTRA"``; an extra raises nothing, whatever its state,
+            and prints what it would have raised.
         name: the function's name.
 
     Raises:
-        NotDone: the function is missing or still the stub.
-        Wrong: an assert in the block failed, or the function raised or changed its input.
+        NotDone: the function is missing, still the stub, or older than its cell's last run.
+        Wrong: an assert failed, or the function raised, changed its input or was never called.
     """
 
     def __init__(self, number: int | str, name: str) -> None:
@@ -124,7 +57,8 @@ class check:
         self.calls = 0
         self.given: tuple[Any, ...] = ()
         self.got: object = None
-        self.function: Callable[..., object] | None = _caller_globals().get(name)
+        self.names = _caller_globals()
+        self.function: Callable[..., object] | None = self.names.get(name)
 
     def __enter__(self) -> "check":
         _passed.pop(self.name, None)
@@ -133,53 +67,86 @@ class check:
     def __call__(self, *arguments: object) -> Any:
         """The function's result on copies of ``arguments``."""
         if not callable(self.function):
-            raise NotDone(f"⏳ {self.label} · " + say("undefined", name=self.name)) from None
+            raise self._not_done("undefined") from None
+        if outdated(self.function, self.key, self.names):
+            raise self._not_done("outdated") from None
         self.given, before = deepcopy(arguments), deepcopy(arguments)
         self.got = None
+        self.calls += 1
         try:
             self.got = self.function(*self.given)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             if isinstance(error, NotImplementedError) and str(error) == self.key:
-                raise NotDone(f"⏳ {self.label} · " + say("open", key=self.key)) from None
+                raise self._not_done("open") from None
             raise self._raised(error, before) from None
-        self.calls += 1
-        if not all(map(same, self.given, before)):
-            raise Wrong(
-                f"❌ {self.label}",
-                _line("rule", say("changed")),
-                _line("expected", say("was", value=_arguments(before))),
-                _line("actual", say("now", value=_arguments(self.given))),
-            )
+        for given, was in zip(self.given, before, strict=True):
+            if not same(given, was):
+                raise self._stopped(
+                    ("rule", say("changed")),
+                    ("expected", say("was", value=differing(was, given))),
+                    ("actual", say("now", value=differing(given, was))),
+                )
         return self.got
 
-    def wrong(self, rule: str, expected: object) -> str:
+    def wrong(self, rule: str, expected: object, actual: str | None = None) -> str:
         """The message of a failing assert: input, broken rule, expected and actual.
 
         Of two dicts only the entries that differ are shown.
+
+        Args:
+            actual: where the result alone does not show it, what was found, in words;
+                ``expected`` is then in words too.
         """
-        wanted, actual = _differing(expected, self.got), _differing(self.got, expected)
-        if type(self.got) is not type(expected):
-            actual = say("type", value=actual, kind=type(self.got).__name__)
-        return "\n".join(
-            (
-                _line("input", _arguments(self.given)),
-                _line("rule", rule),
-                _line("expected", wanted),
-                _line("actual", actual),
-            )
-        )
+        if actual is not None:
+            parts = [("expected", str(expected)), ("actual", actual)]
+        else:
+            parts = [("expected", differing(expected, self.got))]
+            parts.append(("actual", differing(self.got, expected)))
+            parts += [("hint", hint) for hint in [self._hint(expected)] if hint]
+        return _lines(("input", self._input(self.given)), ("rule", rule), *parts)
+
+    def _hint(self, expected: object) -> str:
+        """What a look at the type or the keys alone says."""
+        got = self.got
+        if got is None and expected is not None:
+            return say("nothing")
+        if type(got) is not type(expected):
+            return say("type", kind=type(expected).__name__, got=type(got).__name__)
+        if isinstance(got, dict) and isinstance(expected, dict):
+            extra = [safe_repr(key) for key in got if key not in expected]
+            missing = [safe_repr(key) for key in expected if key not in got]
+            if extra or missing:
+                return say("keys", extra=", ".join(extra) or "–", missing=", ".join(missing) or "–")
+        return ""
 
     def _raised(self, error: BaseException, before: tuple[object, ...]) -> Wrong:
-        lines = [
-            f"❌ {self.label}",
-            _line("input", _arguments(before)),
-            _line("rule", say("raised")),
-            _line("actual", f"{type(error).__name__}: {error}"[:WIDTH]),
-        ]
-        where = _last_line_of(self.function, error)
-        return Wrong(*lines, *([_line("where", where)] if where else []))
+        parts = [("input", self._input(before)), ("rule", say("raised"))]
+        parts.append(("actual", cut(f"{type(error).__name__}: {error}")))
+        where = last_line(self.function, error)
+        if where:
+            parts.append(("where", say("where_line", line=where[0], text=where[1])))
+        return self._stopped(*parts)
+
+    def _not_done(self, reason: str) -> NotDone:
+        optional = say("optional") if self.optional else ""
+        sentence = say(reason, key=self.key, name=self.name)
+        return NotDone(f"⏳ {self.label} · {optional}{sentence}")
+
+    def _stopped(self, *parts: tuple[str, str]) -> Wrong:
+        return Wrong(f"❌ {self.label}", _lines(*parts))
+
+    def _input(self, arguments: tuple[object, ...]) -> str:
+        if len(arguments) == 1:
+            return show(arguments[0])
+        try:
+            parameters = list(inspect.signature(self.function).parameters)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            parameters = []
+        names = parameters if len(parameters) == len(arguments) else [""] * len(arguments)
+        shown = zip(names, map(show, arguments), strict=True)
+        return " ; ".join(f"{name}: {text}" if name else text for name, text in shown)
 
     def __exit__(
         self,
@@ -187,16 +154,21 @@ class check:
         error: BaseException | None,
         stack: TracebackType | None,
     ) -> bool:
-        if kind is None:
+        stopped: CheckStopped | None = error if isinstance(error, CheckStopped) else None
+        if kind is AssertionError:
+            stopped = Wrong(f"❌ {self.label}", str(error))
+        elif kind is None and not self.calls:
+            stopped = self._stopped(("rule", say("never_called")))
+        elif kind is None:
             if isinstance(self.function, FunctionType):
                 _passed[self.name] = self.function.__code__
             print(f"✅ {self.label} · " + say("passed", count=self.calls))
-        elif kind is AssertionError:
-            raise Wrong(f"❌ {self.label}", str(error)) from None
-        elif kind is NotDone and self.optional:
-            print(error)
+        if stopped is None:
+            return False
+        if self.optional:
+            print(stopped)
             return True
-        return False
+        raise stopped from None
 
 
 def ready(*names: str) -> bool:
@@ -207,7 +179,7 @@ def ready(*names: str) -> bool:
     functions = _caller_globals()
     missing = [name for name in names if not _is_passed(name, functions.get(name))]
     if missing:
-        print("⏳ " + say("waiting", label=", ".join(missing)))
+        print("⏳ " + say("waiting", names=say("and").join(missing)))
     return not missing
 
 
@@ -222,19 +194,5 @@ def _caller_globals() -> dict[str, Any]:
     return frame.f_globals if frame else {}
 
 
-def _arguments(arguments: tuple[object, ...]) -> str:
-    return " ; ".join(show(argument) for argument in arguments)
-
-
-def _line(key: str, text: str) -> str:
-    return f"   {say(key)} | {text}"
-
-
-def _last_line_of(function: object, error: BaseException) -> str:
-    """The deepest line of the learner's cell that the error passed through."""
-    file = getattr(getattr(function, "__code__", None), "co_filename", None)
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
-    if not frames:
-        return ""
-    line = frames[-1].lineno or 0
-    return say("where_line", line=line, text=linecache.getline(frames[-1].filename, line).strip())
+def _lines(*parts: tuple[str, str]) -> str:
+    return "\n".join(f"   {say(key)} | {text}" for key, text in parts)

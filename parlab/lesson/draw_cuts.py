@@ -71,8 +71,12 @@ def _sequence(panel: Axes, token: Owner) -> None:
 
 
 def _tile(panel: Axes, x: float, y: float, width: float, height: float, owner: int | None) -> None:
-    shade = PALE if owner is None else SHADES[2 * owner]
-    panel.add_patch(Rectangle((x, y), width, height, facecolor=shade, edgecolor="white"))
+    tile = Rectangle((x, y), width, height, edgecolor="white")
+    if owner is None:
+        tile.set(facecolor=PALE, edgecolor="#c4c4c4", hatch="//", linewidth=0.6)
+    else:
+        tile.set_facecolor(SHADES[2 * owner])
+    panel.add_patch(tile)
 
 
 def _label(panel: Axes, x: float, y: float, owner: int) -> None:

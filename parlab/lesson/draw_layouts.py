@@ -55,7 +55,7 @@ def _cell(panel: Axes, column: int, row: int, errors: list[str]) -> None:
     panel.add_patch(
         Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=shade, edgecolor="white", linewidth=2)
     )
-    text = " ".join(LETTERS[name] for name in sorted(errors, key=list(LETTERS).index)) or "ok"
+    text = "".join(LETTERS[name] for name in sorted(errors, key=list(LETTERS).index)) or "ok"
     panel.text(
         column, row, text, ha="center", va="center", fontsize=SMALL,
         color=INK if errors else "white",

@@ -23,18 +23,28 @@ def draw_mesh(pp: int, cp: int, tp: int, highlight: int) -> None:
         for t in range(tp)
     }
     ranks = list(places)
-    strides = {"tp": (1, tp), "cp": (tp, cp), "pp": (tp * cp, pp)}
+    strides = {"pp": (tp * cp, pp), "cp": (tp, cp), "tp": (1, tp)}
     for panel, (axis, (stride, size)) in zip(panels, strides.items(), strict=True):
         starts = [rank for rank in ranks if rank // stride % size == 0]
         groups = [[start + stride * step for step in range(size)] for start in starts]
         _panel(panel, places, groups, highlight)
         panel.set_title(f"{axis}: {len(groups)} groups of {size}", fontsize=LARGE)
-        for p in range(pp):
-            panel.text(
-                -0.55, -1.75 * p, f"pp={p}", ha="right", va="center", fontsize=SMALL, color=MUTED
-            )
-        panel.set_xlim(-1.35, tp - 0.5 + 0.42 * (cp - 1))
+        _label_axes(panel, pp, cp, tp)
+        panel.set_ylim(-1.75 * (pp - 1) - 0.62 * (cp - 1) - 0.5, 0.95)
+        panel.set_xlim(-1.75, tp - 0.5 + 0.42 * (cp - 1))
     plt.show()
+
+
+def _label_axes(panel: Axes, pp: int, cp: int, tp: int) -> None:
+    """pp and cp left of the first rank of each row, tp above the first row."""
+    for p in range(pp):
+        for c in range(cp):
+            panel.text(
+                -0.42, -1.75 * p - 0.62 * c, f"pp={p} cp={c}" if c == 0 else f"cp={c}",
+                ha="right", va="center", fontsize=SMALL, color=MUTED,
+            )  # fmt: skip
+    for t in range(tp):
+        panel.text(t, 0.5, f"tp={t}", ha="center", fontsize=SMALL, color=MUTED)
 
 
 def _panel(panel: Axes, places: dict[int, Point], groups: list[list[int]], highlight: int) -> None:
@@ -55,4 +65,3 @@ def _panel(panel: Axes, places: dict[int, Point], groups: list[list[int]], highl
             x, y, str(rank), ha="center", va="center", fontsize=SMALL,
             color="white" if mine else INK, zorder=4,
         )  # fmt: skip
-    panel.margins(y=0.12)

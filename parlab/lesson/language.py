@@ -2,39 +2,59 @@
 
 _TEXT = {
     "zh": {
-        "open": '还没有完成：把 raise NotImplementedError("{key}") 换成你的代码，再运行这个检查。',
-        "undefined": "还没有定义 {name}：先运行它所在的单元，再运行这个检查。",
+        "open": '还没有完成：把 raise NotImplementedError("{key}") 换成你的代码，'
+        "运行那个单元，再运行这个检查。",
+        "undefined": "还没有定义 {name}：先运行它所在的单元，再运行这个检查；"
+        "函数名要和题目里的一样。",
+        "outdated": "{key} 单元最近一次运行没有生效（语法错误，或函数改了名）："
+        "函数必须叫 {name}。改好、运行它，再运行这个检查。",
+        "optional": "选做，可以跳过。",
         "passed": "{count} 次调用全部正确。",
-        "waiting": "先完成 {label} 并通过它的检查，再运行这个单元。",
+        "never_called": "这个检查没有调用你的函数：检查单元被改动了，从原文件复制回来。",
+        "waiting": "先让 {names} 通过检查，再运行这个单元。",
+        "and": "、",
         "input": "输入",
         "rule": "规则",
         "expected": "期望",
         "actual": "实际",
+        "hint": "提示",
         "where": "位置",
-        "where_line": "第 {line} 行：{text}",
+        "where_line": "第 {line} 行，{text}",
         "raised": "函数不应抛出异常",
         "changed": "函数不能改动它的输入，嵌套的值也不行",
         "was": "调用前 {value}",
         "now": "调用后 {value}",
-        "type": "{value}（类型 {kind}）",
+        "nothing": "函数没有返回值：是不是忘了 return？",
+        "type": "应返回 {kind}，不是 {got}",
+        "keys": "多出的键：{extra}；缺少的键：{missing}",
     },
     "en": {
         "open": 'not done yet: replace raise NotImplementedError("{key}") with your code, '
-        "then run this check again.",
-        "undefined": "{name} is not defined yet: run its cell first, then this check.",
-        "passed": "all {count} calls right.",
-        "waiting": "finish {label} and pass its check first, then run this cell again.",
+        "run that cell, then run this check.",
+        "undefined": "{name} is not defined yet: run its cell first, then this check; "
+        "keep the function's name as given.",
+        "outdated": "the last run of the {key} cell did not take effect (a syntax error, or a "
+        "renamed function): the function must be called {name}. Mend and run it, then this check.",
+        "optional": "optional, you may skip it. ",
+        "passed": "all {count} calls correct.",
+        "never_called": "this check never called your function: its cell was changed; "
+        "copy it back from the original file.",
+        "waiting": "first get {names} to pass, then run this cell again.",
+        "and": ", ",
         "input": "input",
         "rule": "rule",
         "expected": "expected",
         "actual": "actual",
+        "hint": "hint",
         "where": "where",
-        "where_line": "line {line}: {text}",
+        "where_line": "line {line}, {text}",
         "raised": "the function must not raise an exception",
         "changed": "the function must not change its input, nested values included",
         "was": "before the call {value}",
         "now": "after the call {value}",
-        "type": "{value} (type {kind})",
+        "nothing": "the function returns nothing: is return missing?",
+        "type": "it should return a {kind}, not a {got}",
+        "keys": "unexpected keys: {extra}; missing keys: {missing}",
     },
 }
 _spoken = "zh"

@@ -306,12 +306,12 @@ def validate_mesh_layout(config):
     return {"valid": not errors, "errors": errors}
 
 
-# %% wrong · only_a_bool · 类型 bool
+# %% wrong · only_a_bool · 应返回 dict，不是 bool
 def validate_mesh_layout(config):
     return config["pp"] * config["tp"] * config["cp"] == config["world_size"]
 
 
-# %% wrong · returns_nothing · 类型 NoneType
+# %% wrong · returns_nothing · 是不是忘了 return
 def validate_mesh_layout(config):
     print(config["pp"] * config["tp"] * config["cp"] == config["world_size"])
 
@@ -372,7 +372,7 @@ def validate_mesh_layout(config):
     return {"valid": not errors, "errors": errors}
 
 
-# %% wrong · equal_to_anything · 类型 Anything
+# %% wrong · equal_to_anything · 应返回 dict，不是 Anything
 class Anything(dict):
     def __eq__(self, other):
         return True

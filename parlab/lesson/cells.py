@@ -1,0 +1,46 @@
+"""Where a learner's function comes from: the cell, its last run, the line that raised."""
+
+import linecache
+import traceback
+from collections.abc import Mapping
+
+
+def outdated(function: object, label: str, names: Mapping[str, object]) -> bool:
+    """Whether the cell ``# label ·`` has run since, without making this function.
+
+    That is so after a syntax error, or where the function was renamed.
+
+    Args:
+        names: the notebook's variables; IPython keeps the cells that ran in ``In``.
+    """
+    history = names.get("In")
+    source = "".join(linecache.getlines(_file(function))).strip()
+    if not isinstance(history, list) or not source:
+        return False
+    cells = [str(cell).strip() for cell in history]
+    made = [index for index, cell in enumerate(cells) if cell == source]
+    ran = [index for index, cell in enumerate(cells) if cell.startswith(f"# {label} ·")]
+    return bool(made and ran and ran[-1] > made[-1])
+
+
+def last_line(function: object, error: BaseException) -> tuple[int, str] | None:
+    """Number and text of the deepest line of a cell that the error passed through.
+
+    A line of another cell than the function's own carries the name of its function.
+    """
+    own = _file(function)
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if _is_cell(f.filename, own)]
+    if not frames:
+        return None
+    frame = frames[-1]
+    line = frame.lineno or 0
+    text = linecache.getline(frame.filename, line).strip()
+    return line, text if frame.filename == own else f"{frame.name}: {text}"
+
+
+def _is_cell(file: str, own: str) -> bool:
+    return file == own or "ipykernel_" in file or file.startswith("<ipython-input")
+
+
+def _file(function: object) -> str:
+    return getattr(getattr(function, "__code__", None), "co_filename", "")
