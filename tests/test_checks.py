@@ -10,9 +10,9 @@ from parlab.lesson.compare import same, show
 from parlab.lesson.language import say, speak
 
 CHECK = """
-from parlab.lesson.checks import check, ready, same
-with check(1, "answer") as call:
-    assert same(call([3]), 4), call.wrong("add one", 4)
+from parlab.lesson.checks import check_todo, ready
+with check_todo(1, "answer") as call:
+    assert call.same(call([3]), 4), call.wrong("add one", 4)
 """
 
 
@@ -57,7 +57,7 @@ def test_wrong_shows_input_rule_expected_and_actual() -> None:
 
 
 def test_a_wrong_type_and_a_missing_return_get_a_hint() -> None:
-    with pytest.raises(Wrong, match=r"actual \| '4'\n   hint \| it should return a int, not a str"):
+    with pytest.raises(Wrong, match=r"actual \| '4'\n   hint \| it should return int, not str"):
         run("def answer(x): return '4'")
     with pytest.raises(Wrong, match=r"hint \| the function returns nothing: is return missing\?"):
         run("def answer(x): x[0] + 1")
@@ -121,7 +121,7 @@ def test_an_interrupt_is_the_learner_s_own() -> None:
 
 
 def test_a_changed_input_is_wrong_and_later_calls_get_a_fresh_one() -> None:
-    twice = CHECK + "    assert same(call([3]), 4), call.wrong('again', 4)\n"
+    twice = CHECK + "    assert call.same(call([3]), 4), call.wrong('again', 4)\n"
     with pytest.raises(Wrong, match=r"before the call \[3\]\n.*after the call \[3, 0\]"):
         run("def answer(x): x.append(0); return x[0] + 1", twice)
     with pytest.raises(
@@ -132,15 +132,43 @@ def test_a_changed_input_is_wrong_and_later_calls_get_a_fresh_one() -> None:
     assert "all 2 calls" in run("def answer(x): return x[0] + 1", twice)
 
 
+def test_the_block_s_variables_are_hidden_from_the_function_and_gone_afterwards() -> None:
+    kernel = Kernel()
+    kernel.run("good = 1\ndef answer(x): return x[0] + good")
+    check = CHECK.replace("    assert", "    good, secret = 'mine', 4\n    assert")
+    assert kernel.run(check).startswith("✅")
+    assert kernel["good"] == 1 and not hasattr(kernel.module, "secret")
+    kernel.run("def answer(x): return secret")
+    with pytest.raises(Wrong, match="NameError: name 'secret' is not defined"):
+        kernel.run(check)
+    assert kernel["good"] == 1
+
+
+def test_a_later_call_must_not_change_an_earlier_result() -> None:
+    check = CHECK.partition("    assert")[0]
+    check += "    for x in (1, 2):\n        assert call.same(call(x), [x]), call.wrong('', [x])\n"
+    shared = "kept = []\ndef answer(x):\n    kept[:] = [x]\n    return kept"
+    with pytest.raises(Wrong, match=r"each call makes a new result.*\n.*\[1\]\n.*\[2\]"):
+        run(shared, check)
+    assert "all 2 calls" in run("def answer(x): return [x]", check)
+
+
+def test_a_callable_object_can_pass() -> None:
+    kernel = Kernel()
+    kernel.run("class Answer:\n    def __call__(self, x): return x[0] + 1\nanswer = Answer()")
+    kernel.run(CHECK)
+    assert kernel.run("print(ready('answer'))") == "True\n"
+
+
 def test_an_extra_that_is_not_done_is_no_error() -> None:
-    check = CHECK.replace("check(1,", "check('EXTRA',")
+    check = CHECK.replace("check_todo(1,", "check_todo('EXTRA',")
     assert run('def answer(x): raise NotImplementedError("EXTRA")', check).startswith("⏳ EXTRA")
     assert run("", check).startswith("⏳ EXTRA · answer · optional, you may skip it. ")
     assert run("def answer(x): return 4", check).startswith("✅ EXTRA · answer")
 
 
 def test_an_extra_that_is_wrong_says_so_and_goes_on() -> None:
-    check = CHECK.replace("check(1,", "check('EXTRA',")
+    check = CHECK.replace("check_todo(1,", "check_todo('EXTRA',")
     for answer in ("def answer(x): return 5", "def answer(x): return 1 / 0"):
         assert run(answer, check).startswith("❌ EXTRA · answer\n   input | [3]\n")
 
@@ -189,7 +217,7 @@ def test_same_with_a_free_order_keeps_count_and_type() -> None:
 def test_show_is_short_and_survives_any_object() -> None:
     assert show({"pp": 2, "tp": 3}) == "pp=2, tp=3"
     assert show([{"name": "a", "ranks": [1]}, {"name": "b"}]) == "name='a'; name='b'"
-    assert len(show("x" * 10_000)) <= 320
+    assert len(show("x" * 10_000)) <= 480
     assert "RuntimeError" in show(Anything())
 
 

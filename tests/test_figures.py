@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 matplotlib.use("Agg")
-NOTEBOOK_INCHES, SMALLEST_POINTS = 9.5, 8.5
+NOTEBOOK_INCHES, SMALLEST_POINTS = 9.0, 9
 CJK = re.compile(r"[\u2e80-\u9fff\uff00-\uffef]")
 
 

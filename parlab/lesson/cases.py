@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from itertools import combinations, permutations
 from typing import Any
 
-LAYOUT_RULES = ("mesh_product", "pipeline_layers", "attention_heads", "kv_heads", "context_blocks")
+LAYOUT_RULES = {
+    "mesh_product": ("world_size", ""),
+    "pipeline_layers": ("num_layers", "pp"),
+    "attention_heads": ("num_heads", "tp"),
+    "kv_heads": ("num_kv_heads", "tp"),
+    "context_blocks": ("sequence_length", "cp"),
+}
 GATES = ("runtime", "memory", "bubble", "communication")
 
 
@@ -19,29 +25,40 @@ def subsets(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def layouts(seed: int = 0) -> Iterator[tuple[dict[str, Any], list[str]]]:
-    """Layouts and the names of the rules that they break: every combination once.
+    """Layouts and the names of the rules that they break: every combination, in two variants.
 
-    A size that should split evenly is ``parts × k``; to break its rule a remainder is added.
+    Where KV heads are sound there are two more: without ``num_kv_heads``, and with None.
     """
     dice = random.Random(seed)
-    for broken in subsets(LAYOUT_RULES):
-        pp, tp, cp = dice.sample([2, 3, 4, 5, 7], 3)
+    for broken in subsets(tuple(LAYOUT_RULES)):
+        for _ in range(2):
+            yield _layout(broken, dice), list(broken)
+        if "kv_heads" not in broken:
+            config = _layout(broken, dice)
+            yield {**config, "num_kv_heads": None}, list(broken)
+            del config["num_kv_heads"]
+            yield config, list(broken)
 
-        def size(parts: int, rule: str, broken: tuple[str, ...] = broken) -> int:
-            return parts * dice.randint(2, 9) + (dice.randrange(1, parts) if rule in broken else 0)
 
-        off = dice.choice([-1, 1, pp, pp * tp * cp]) if "mesh_product" in broken else 0
-        config = {
-            "world_size": pp * tp * cp + off,
-            "pp": pp,
-            "tp": tp,
-            "cp": cp,
-            "num_layers": size(pp, "pipeline_layers"),
-            "num_heads": size(tp, "attention_heads"),
-            "num_kv_heads": size(tp, "kv_heads"),
-            "sequence_length": size(cp, "context_blocks"),
-        }
-        yield config, list(broken)
+def _layout(broken: tuple[str, ...], dice: random.Random) -> dict[str, Any]:
+    """Sizes ``parts × k``, and a remainder where a rule should break; axes may be equal or 1."""
+    needs_parts = {LAYOUT_RULES[rule][1] for rule in broken}
+    axes = {
+        axis: dice.choice([2, 3, 4, 5, 7, 16] if axis in needs_parts else [1, 2, 2, 3, 4, 5])
+        for axis in ("pp", "tp", "cp")
+    }
+    product = axes["pp"] * axes["tp"] * axes["cp"]
+    config = {"world_size": product, **axes}
+    if "mesh_product" in broken:
+        near = {product - 1, product + 1, product * 2, sum(axes.values()), max(axes.values())}
+        config["world_size"] = dice.choice(sorted(near - {product, 0}))
+    for rule, (size, axis) in LAYOUT_RULES.items():
+        if axis:
+            remainder = dice.choice([1, axes[axis] - 1]) if rule in broken else 0
+            config[size] = axes[axis] * dice.randint(1, 9) + remainder
+    if ("attention_heads" in broken) == ("kv_heads" in broken) and dice.random() < 0.5:
+        config["num_kv_heads"] = config["num_heads"]
+    return config
 
 
 def runs(seed: int = 0) -> Iterator[tuple[dict[str, Any], dict[str, Any], list[str]]]:
@@ -65,14 +82,16 @@ def runs(seed: int = 0) -> Iterator[tuple[dict[str, Any], dict[str, Any], list[s
                 failed: tuple[str, ...] = failed,
                 on_the_gate: bool = on_the_gate,
             ) -> float:
-                return limit + step if gate in failed else limit - (0 if on_the_gate else step)
+                if gate in failed:
+                    return round(limit + step, 4)
+                return limit if on_the_gate else round(limit - step, 4)
 
             metrics = {
                 "name": f"run{dice.randrange(100)}",
-                "peak_memory_mb": measured("memory", limits["memory_mb"], 1),
-                "bubble_ratio": measured("bubble", limits["bubble_ratio"], 0.01),
+                "peak_memory_mb": measured("memory", limits["memory_mb"], 0.5),
+                "bubble_ratio": measured("bubble", limits["bubble_ratio"], 0.001),
                 "communication_ratio": measured(
-                    "communication", limits["communication_ratio"], 0.01
+                    "communication", limits["communication_ratio"], 0.001
                 ),
                 "throughput": dice.randrange(50, 500),
                 "failure": "rank 3: out of memory" if "runtime" in failed else None,
@@ -83,25 +102,22 @@ def runs(seed: int = 0) -> Iterator[tuple[dict[str, Any], dict[str, Any], list[s
 def contests(seed: int = 0) -> Iterator[tuple[list[dict[str, Any]], str]]:
     """Lists of candidates and the name of the one that must win, in every order.
 
-    Each list holds the winner, one that loses at each level of the ranking, and a faster
-    one that is not eligible.
+    Each list holds the winner, one that loses at each level of the ranking by a hair and is far
+    better below, and two faster ones that are not eligible. Values have 1 to 6 digits.
     """
     dice = random.Random(seed)
-    for _ in range(4):
-        throughput, memory = dice.randrange(100, 900), dice.randrange(5_000, 70_000)
-        ratio = dice.randrange(10, 30) / 100
-
-        names = iter(dice.sample(range(1_000), 5))
+    for throughput, ratio, memory in ((100, 0.1, 10_000), (12_345, 0.0, 120_000), (99.5, 0.75, 95)):
+        names = iter(dice.sample("abcdefgh", 6))
 
         def one(
-            speed: int,
+            speed: float,
             communication: float,
-            peak: int,
+            peak: float,
             eligible: bool = True,
-            names: Iterator[int] = names,
+            names: Iterator[str] = names,
         ) -> dict[str, Any]:
             return {
-                "name": f"mesh{next(names)}",
+                "name": next(names),
                 "throughput": speed,
                 "communication_ratio": communication,
                 "peak_memory_mb": peak,
@@ -110,10 +126,11 @@ def contests(seed: int = 0) -> Iterator[tuple[list[dict[str, Any]], str]]:
 
         best = one(throughput, ratio, memory)
         others = [
-            one(throughput - 1, ratio - 0.05, memory - 900),
-            one(throughput, ratio + 0.01, memory - 900),
-            one(throughput, ratio, memory + 1),
-            one(throughput + 50, ratio - 0.05, memory - 900, eligible=False),
+            one(throughput - 0.01, 0.00005, memory / 2),
+            one(throughput, round(ratio + 0.001, 4), memory / 2),
+            one(throughput, ratio, memory + 0.5),
+            one(throughput * 2, 0.0, 1, eligible=False),
+            one(throughput * 3, 0.0, 1, eligible=False),
         ]
         for order in permutations([best, *others]):
             yield list(order), best["name"]

@@ -1,8 +1,42 @@
-"""Where a learner's function comes from: the cell, its last run, the line that raised."""
+"""A learner's function in its notebook: its cell, the variables around it, the line that raised."""
 
 import linecache
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+
+class Scope:
+    """A notebook's variables, and what a block has done to them since.
+
+    Args:
+        names: the live variables; a learner's function reads the same dict.
+    """
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self.names = names
+        self._before = dict(names)
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Within, the block's variables are as they were before it."""
+        block = self.restore()
+        try:
+            yield
+        finally:
+            self.names.update(block)
+
+    def restore(self) -> dict[str, Any]:
+        """Forget what the block has assigned, and return it."""
+        before = self._before
+        block = {k: v for k, v in self.names.items() if k not in before or before[k] is not v}
+        for name in block:
+            if name in before:
+                self.names[name] = before[name]
+            else:
+                del self.names[name]
+        return block
 
 
 def outdated(function: object, label: str, names: Mapping[str, object]) -> bool:

@@ -1,17 +1,26 @@
 """A check has three states: ⏳ not done yet, ❌ wrong (and why), ✅ passed."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from copy import deepcopy
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
-from parlab.lesson.cells import last_line, outdated
-from parlab.lesson.compare import cut, differing, safe_repr, same, show
+from parlab.lesson.cells import Scope, last_line, outdated
+from parlab.lesson.compare import (
+    containers,
+    cut,
+    differing,
+    other_type,
+    plain_keys,
+    safe_repr,
+    safe_str,
+    same,
+    show,
+)
 from parlab.lesson.language import say
 
-__all__ = ["CheckStopped", "NotDone", "Wrong", "check", "ready", "same"]
-_passed: dict[str, CodeType] = {}
+_passed: dict[str, object] = {}
 
 
 class CheckStopped(AssertionError):
@@ -32,12 +41,13 @@ class Wrong(CheckStopped):
     """❌: the answer breaks a rule."""
 
 
-class check:
+class check_todo:
     """Run a learner's function in a ``with`` block of plain asserts.
 
-    ``with check(1, "name") as call:`` looks ``name`` up where the block stands;
+    ``with check_todo(1, "name") as call:`` looks ``name`` up where the block stands;
     ``call(*arguments)`` runs it on copies of the arguments and proves that they
     did not change; ``call.wrong(rule, expected)`` words the message of an assert.
+    The block's own variables are hidden from the function, and gone afterwards.
 
     Args:
         number: the TODO's number, or ``"EXTRA"``; an extra raises nothing, whatever its state,
@@ -46,21 +56,28 @@ class check:
 
     Raises:
         NotDone: the function is missing, still the stub, or older than its cell's last run.
-        Wrong: an assert failed, or the function raised, changed its input or was never called.
+        Wrong: an assert failed, or the function raised, changed its input or an earlier result,
+            or was never called.
+        RuntimeError: Python runs without asserts.
     """
+
+    same = staticmethod(same)
 
     def __init__(self, number: int | str, name: str) -> None:
         self.key = f"TODO {number}" if isinstance(number, int) else number
         self.name = name
         self.label = f"{self.key} · {name}"
         self.optional = not isinstance(number, int)
-        self.calls = 0
         self.given: tuple[Any, ...] = ()
         self.got: object = None
-        self.names = _caller_globals()
-        self.function: Callable[..., object] | None = self.names.get(name)
+        self.results: list[tuple[object, object]] = []
+        self.calls = 0
+        self.scope = Scope(_caller_globals())
+        self.function: Callable[..., object] | None = self.scope.names.get(name)
 
-    def __enter__(self) -> "check":
+    def __enter__(self) -> "check_todo":
+        if not __debug__:
+            raise RuntimeError(say("no_asserts"))
         _passed.pop(self.name, None)
         return self
 
@@ -68,27 +85,29 @@ class check:
         """The function's result on copies of ``arguments``."""
         if not callable(self.function):
             raise self._not_done("undefined") from None
-        if outdated(self.function, self.key, self.names):
+        if outdated(self.function, self.key, self.scope.names):
             raise self._not_done("outdated") from None
+        if self.calls:  # the last result was accepted: no later call may change it
+            self.results.append((self.got, deepcopy(self.got)))
         self.given, before = deepcopy(arguments), deepcopy(arguments)
         self.got = None
         self.calls += 1
         try:
-            self.got = self.function(*self.given)
+            with self.scope.hidden():
+                self.got = self.function(*self.given)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            if isinstance(error, NotImplementedError) and str(error) == self.key:
+            if isinstance(error, NotImplementedError) and safe_str(error) == self.key:
                 raise self._not_done("open") from None
             raise self._raised(error, before) from None
-        for given, was in zip(self.given, before, strict=True):
-            if not same(given, was):
-                raise self._stopped(
-                    ("rule", say("changed")),
-                    ("expected", say("was", value=differing(was, given))),
-                    ("actual", say("now", value=differing(given, was))),
-                )
+        self._compare_inputs(before)
         return self.got
+
+    def shares_with_input(self) -> bool:
+        """Whether the result holds a list or dict that the input holds too."""
+        given = {id(item) for argument in self.given for item in containers([argument])}
+        return any(id(item) in given for item in containers([self.got]))
 
     def wrong(self, rule: str, expected: object, actual: str | None = None) -> str:
         """The message of a failing assert: input, broken rule, expected and actual.
@@ -108,22 +127,41 @@ class check:
         return _lines(("input", self._input(self.given)), ("rule", rule), *parts)
 
     def _hint(self, expected: object) -> str:
-        """What a look at the type or the keys alone says."""
+        """What a look at the types or the keys alone says."""
         got = self.got
         if got is None and expected is not None:
             return say("nothing")
-        if type(got) is not type(expected):
-            return say("type", kind=type(expected).__name__, got=type(got).__name__)
-        if isinstance(got, dict) and isinstance(expected, dict):
+        kind = other_type(got, expected)
+        if kind:
+            place, found, wanted = kind
+            return say("type_at" if place else "type", place=place, got=found, kind=wanted)
+        if isinstance(got, dict) and isinstance(expected, dict) and plain_keys(got):
             extra = [safe_repr(key) for key in got if key not in expected]
             missing = [safe_repr(key) for key in expected if key not in got]
             if extra or missing:
                 return say("keys", extra=", ".join(extra) or "–", missing=", ".join(missing) or "–")
         return ""
 
+    def _compare_inputs(self, before: Collection[object]) -> None:
+        for given, was in zip(self.given, before, strict=True):
+            if not same(given, was):
+                raise self._stopped(
+                    ("rule", say("changed")),
+                    ("expected", say("was", value=differing(was, given))),
+                    ("actual", say("now", value=differing(given, was))),
+                )
+
+    def _changed_result(self) -> Wrong | None:
+        for now, was in self.results:
+            if not same(now, was):
+                expected, actual = differing(was, now), differing(now, was)
+                parts = ("rule", say("kept")), ("expected", expected), ("actual", actual)
+                return self._stopped(*parts)
+        return None
+
     def _raised(self, error: BaseException, before: tuple[object, ...]) -> Wrong:
         parts = [("input", self._input(before)), ("rule", say("raised"))]
-        parts.append(("actual", cut(f"{type(error).__name__}: {error}")))
+        parts.append(("actual", cut(f"{type(error).__name__}: {safe_str(error)}")))
         where = last_line(self.function, error)
         if where:
             parts.append(("where", say("where_line", line=where[0], text=where[1])))
@@ -154,14 +192,16 @@ class check:
         error: BaseException | None,
         stack: TracebackType | None,
     ) -> bool:
+        self.scope.restore()
         stopped: CheckStopped | None = error if isinstance(error, CheckStopped) else None
         if kind is AssertionError:
             stopped = Wrong(f"❌ {self.label}", str(error))
         elif kind is None and not self.calls:
             stopped = self._stopped(("rule", say("never_called")))
         elif kind is None:
-            if isinstance(self.function, FunctionType):
-                _passed[self.name] = self.function.__code__
+            stopped = self._changed_result()
+        if kind is None and stopped is None:
+            _passed[self.name] = _mark(self.function)
             print(f"✅ {self.label} · " + say("passed", count=self.calls))
         if stopped is None:
             return False
@@ -183,8 +223,16 @@ def ready(*names: str) -> bool:
     return not missing
 
 
+def _mark(function: object) -> object:
+    """What stays the same when a cell runs again unchanged."""
+    return function.__code__ if isinstance(function, FunctionType) else function
+
+
 def _is_passed(name: str, function: object) -> bool:
-    return isinstance(function, FunctionType) and _passed.get(name) == function.__code__
+    mark, passed = _mark(function), _passed.get(name)
+    if isinstance(mark, CodeType) and isinstance(passed, CodeType):
+        return mark == passed
+    return function is not None and mark is passed
 
 
 def _caller_globals() -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Strict comparison, and values worded on one line."""
+"""Strict comparison, and values worded on one line, whatever a learner's objects do."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-WIDTH = 320
+WIDTH = 480
 
 
 def same(got: object, expected: object, any_order: Collection[str] | bool = ()) -> bool:
@@ -19,7 +19,7 @@ def same(got: object, expected: object, any_order: Collection[str] | bool = ()) 
         return same(_sorted(got, any_order), _sorted(expected, any_order))
     if isinstance(expected, dict):
         assert isinstance(got, dict)
-        if len(got) != len(expected) or not all(type(key) in (str, int) for key in got):
+        if len(got) != len(expected) or not plain_keys(got):
             return False
         return all(
             key in got
@@ -37,6 +37,37 @@ def _sorted(value: Any, wanted: bool) -> Any:
     return sorted(value) if sortable else value
 
 
+def plain_keys(value: object) -> bool:
+    """Whether this is a dict whose keys are all plain ``str`` or ``int``."""
+    return type(value) is dict and all(type(key) in (str, int) for key in value)
+
+
+def containers(value: object) -> Iterator[object]:
+    """Every list and dict within ``value``, the outermost excepted."""
+    if isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
+            if isinstance(item, dict | list):
+                yield item
+            yield from containers(item)
+
+
+def other_type(got: object, expected: object) -> tuple[str, str, str] | None:
+    """Where the types first part: the entry (empty at the top), the wrong type, the right one."""
+    if type(got) is not type(expected):
+        return "", type(got).__name__, type(expected).__name__
+    pairs: list[tuple[str, object, object]] = []
+    if isinstance(got, dict) and isinstance(expected, dict) and plain_keys(got):
+        pairs = [(repr(key), got[key], expected[key]) for key in expected if key in got]
+    elif isinstance(got, list | tuple) and isinstance(expected, list | tuple):
+        numbered = enumerate(zip(got, expected, strict=False))
+        pairs = [(str(index), one, two) for index, (one, two) in numbered]
+    for place, one, two in pairs:
+        found = other_type(one, two)
+        if found:
+            return f"[{place}]{found[0]}", found[1], found[2]
+    return None
+
+
 def show(value: object) -> str:
     """An input on one line: dicts as ``key=value`` without nested values, cut where long."""
     return cut(_flat(value))
@@ -47,24 +78,34 @@ def differing(value: object, other: object) -> str:
 
     Of two lists of dicts that differ in order or length, only the names.
     """
-    if type(value) is dict and type(other) is dict:
+    if (
+        isinstance(value, dict)
+        and isinstance(other, dict)
+        and plain_keys(value)
+        and plain_keys(other)
+    ):
         own = {k: v for k, v in value.items() if k not in other or not same(v, other[k])} or value
         shown = ", ".join(f"{key!r}: {safe_repr(item)}" for key, item in own.items())
         rest = "…" if len(own) < len(value) else ""
         return cut("{" + ", ".join(filter(None, [shown, rest])) + "}")
     names, others = _names(value), _names(other)
-    if names is not None and others is not None and names != others:
-        return cut(f"[{', '.join(names)}]")
+    if names is not None and others is not None and isinstance(value, list):
+        if names != others:
+            return cut(f"[{', '.join(names)}]")
+        pairs = enumerate(zip(value, other, strict=True))  # type: ignore[call-overload]
+        parts = [f"[{i}]: {differing(one, two)}" for i, (one, two) in pairs if not same(one, two)]
+        return cut(", ".join(parts) or safe_repr(value))
     return cut(safe_repr(value))
 
 
 def _names(value: object) -> list[str] | None:
-    named = type(value) is list and all(type(item) is dict and "name" in item for item in value)
-    return [str(item["name"]) for item in value] if named and isinstance(value, list) else None
+    if type(value) is not list or not all(plain_keys(item) and "name" in item for item in value):
+        return None
+    return [safe_str(item["name"]) for item in value]
 
 
 def _flat(value: object) -> str:
-    if type(value) is dict and value and all(type(key) is str for key in value):
+    if isinstance(value, dict) and value and plain_keys(value):
         plain = {key: item for key, item in value.items() if type(item) not in (list, dict)}
         return ", ".join(f"{key}={safe_repr(item)}" for key, item in (plain or value).items())
     if type(value) is list and value and all(type(item) is dict for item in value):
@@ -73,14 +114,25 @@ def _flat(value: object) -> str:
 
 
 def safe_repr(value: object) -> str:
-    """``repr(value)``, also of objects whose own ``__repr__`` fails or never ends in a str."""
+    """``repr(value)`` on one line, also of objects whose own ``__repr__`` fails."""
+    return _safely(repr, value)
+
+
+def safe_str(value: object) -> str:
+    """``str(value)`` on one line, also of exceptions whose own ``__str__`` fails."""
+    return _safely(str, value)
+
+
+def _safely(word: Callable[[object], str], value: object) -> str:
     try:
-        return repr(value)
-    except Exception as error:
-        return f"<{type(value).__name__}: repr() raised {type(error).__name__}>"
+        return cut(word(value))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return f"<{type(value).__name__}: {word.__name__}() raised {type(error).__name__}>"
 
 
 def cut(text: str) -> str:
     """``text`` on one line of at most ``WIDTH`` characters."""
-    text = " ".join(text.split())
+    text = " ".join(text[: 4 * WIDTH].split())
     return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"

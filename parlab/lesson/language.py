@@ -26,6 +26,9 @@ _TEXT = {
         "now": "调用后 {value}",
         "nothing": "函数没有返回值：是不是忘了 return？",
         "type": "应返回 {kind}，不是 {got}",
+        "type_at": "{place} 应是 {kind}，不是 {got}",
+        "kept": "每次调用都要新建结果：后来的调用改动了之前的结果",
+        "no_asserts": "Python 以 -O 运行，assert 都失效了：去掉 -O 或 PYTHONOPTIMIZE 再来。",
         "keys": "多出的键：{extra}；缺少的键：{missing}",
     },
     "en": {
@@ -53,7 +56,11 @@ _TEXT = {
         "was": "before the call {value}",
         "now": "after the call {value}",
         "nothing": "the function returns nothing: is return missing?",
-        "type": "it should return a {kind}, not a {got}",
+        "type": "it should return {kind}, not {got}",
+        "type_at": "{place} should be {kind}, not {got}",
+        "kept": "each call makes a new result: a later call changed an earlier one",
+        "no_asserts": "Python runs with -O, which switches asserts off: "
+        "start it without -O or PYTHONOPTIMIZE.",
         "keys": "unexpected keys: {extra}; missing keys: {missing}",
     },
 }

@@ -356,7 +356,7 @@ def validate_mesh_layout(config):
     return {"valid": not errors, "errors": errors}
 
 
-# %% wrong · lookup_of_the_shown_cases · 恰好报告不满足的规则
+# %% wrong · lookup_of_the_shown_cases · 三个轴可以一样大
 def validate_mesh_layout(config):
     shown = {
         ("world_size", 30): None,
@@ -406,7 +406,7 @@ def validate_mesh_layout(config):
     return {"valid": not errors, "errors": errors}
 
 
-# %% wrong · swallows_exceptions · 恰好报告不满足的规则
+# %% wrong · sizes_hard_coded · 三个轴可以一样大
 def validate_mesh_layout(config):
     errors = []
     try:
@@ -423,3 +423,165 @@ def validate_mesh_layout(config):
     except Exception:
         pass
     return {"valid": not errors, "errors": errors}
+
+
+# %% right · helper_with_a_name_that_the_check_uses_too
+def good(size, parts):
+    return size % parts == 0
+
+
+names = {
+    "pipeline_layers": ("num_layers", "pp"),
+    "attention_heads": ("num_heads", "tp"),
+    "context_blocks": ("sequence_length", "cp"),
+}
+
+
+def check(config):
+    return [name for name, (size, axis) in names.items() if not good(config[size], config[axis])]
+
+
+def same(one, other):
+    return one == other
+
+
+def validate_mesh_layout(config):
+    errors = check(config)
+    if not same(config["pp"] * config["tp"] * config["cp"], config["world_size"]):
+        errors.append("mesh_product")
+    if config.get("num_kv_heads") is not None and not good(config["num_kv_heads"], config["tp"]):
+        errors.append("kv_heads")
+    return {"valid": not errors, "errors": errors}
+
+
+# %% right · callable_object
+class Validator:
+    def __call__(self, config):
+        errors = [
+            name
+            for name, bad in (
+                ("mesh_product", config["pp"] * config["tp"] * config["cp"] - config["world_size"]),
+                ("pipeline_layers", config["num_layers"] % config["pp"]),
+                ("attention_heads", config["num_heads"] % config["tp"]),
+                ("kv_heads", (config.get("num_kv_heads") or 0) % config["tp"]),
+                ("context_blocks", config["sequence_length"] % config["cp"]),
+            )
+            if bad
+        ]
+        return {"valid": not errors, "errors": errors}
+
+
+validate_mesh_layout = Validator()
+
+
+# %% wrong · stops_where_kv_heads_are_missing · 恰好报告不满足的规则
+def validate_mesh_layout(config):
+    errors = []
+    if config["pp"] * config["tp"] * config["cp"] != config["world_size"]:
+        errors.append("mesh_product")
+    if config["num_layers"] % config["pp"]:
+        errors.append("pipeline_layers")
+    if config["num_heads"] % config["tp"]:
+        errors.append("attention_heads")
+    try:
+        if config["num_kv_heads"] % config["tp"]:
+            errors.append("kv_heads")
+        if config["sequence_length"] % config["cp"]:
+            errors.append("context_blocks")
+    except (KeyError, TypeError):
+        pass
+    return {"valid": not errors, "errors": errors}
+
+
+# %% wrong · product_of_a_set · 三个轴可以一样大
+def validate_mesh_layout(config):
+    import math
+
+    kv = config.get("num_kv_heads")
+    errors = []
+    if math.prod({config["pp"], config["tp"], config["cp"]}) != config["world_size"]:
+        errors.append("mesh_product")
+    if config["num_layers"] % config["pp"]:
+        errors.append("pipeline_layers")
+    if config["num_heads"] % config["tp"]:
+        errors.append("attention_heads")
+    if kv is not None and kv % config["tp"]:
+        errors.append("kv_heads")
+    if config["sequence_length"] % config["cp"]:
+        errors.append("context_blocks")
+    return {"valid": not errors, "errors": errors}
+
+
+# %% wrong · nearly_divides · 恰好报告不满足的规则
+def validate_mesh_layout(config):
+    def splits(size, parts):
+        return abs(size / parts - round(size / parts)) < 0.1
+
+    kv = config.get("num_kv_heads")
+    errors = []
+    if config["pp"] * config["tp"] * config["cp"] != config["world_size"]:
+        errors.append("mesh_product")
+    if not splits(config["num_layers"], config["pp"]):
+        errors.append("pipeline_layers")
+    if not splits(config["num_heads"], config["tp"]):
+        errors.append("attention_heads")
+    if kv is not None and not splits(kv, config["tp"]):
+        errors.append("kv_heads")
+    if not splits(config["sequence_length"], config["cp"]):
+        errors.append("context_blocks")
+    return {"valid": not errors, "errors": errors}
+
+
+# %% wrong · axis_of_one_refused · 一个 rank 也是网格
+def validate_mesh_layout(config):
+    kv = config.get("num_kv_heads")
+    errors = []
+    if (
+        config["pp"] * config["tp"] * config["cp"] != config["world_size"]
+        or config["world_size"] < 2
+    ):
+        errors.append("mesh_product")
+    if config["num_layers"] % config["pp"]:
+        errors.append("pipeline_layers")
+    if config["num_heads"] % config["tp"]:
+        errors.append("attention_heads")
+    if kv is not None and kv % config["tp"]:
+        errors.append("kv_heads")
+    if config["sequence_length"] % config["cp"]:
+        errors.append("context_blocks")
+    return {"valid": not errors, "errors": errors}
+
+
+# %% wrong · one_list_for_all_calls · 每次调用都要新建结果
+errors = []
+
+
+def validate_mesh_layout(config):
+    errors.clear()
+    kv = config.get("num_kv_heads")
+    if config["pp"] * config["tp"] * config["cp"] != config["world_size"]:
+        errors.append("mesh_product")
+    if config["num_layers"] % config["pp"]:
+        errors.append("pipeline_layers")
+    if config["num_heads"] % config["tp"]:
+        errors.append("attention_heads")
+    if kv is not None and kv % config["tp"]:
+        errors.append("kv_heads")
+    if config["sequence_length"] % config["cp"]:
+        errors.append("context_blocks")
+    return {"valid": not errors, "errors": errors}
+
+
+# %% wrong · exception_that_cannot_be_shown · str() raised
+class Odd(Exception):
+    def __str__(self):
+        raise ValueError
+
+
+def validate_mesh_layout(config):
+    raise Odd
+
+
+# %% wrong · reads_the_check_s_variables · NameError
+def validate_mesh_layout(config):
+    return {"valid": not broken, "errors": broken}

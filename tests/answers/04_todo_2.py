@@ -391,3 +391,95 @@ class Anything(list):
 
 def evaluate_internal_parallel_candidate(metrics, limits):
     return {**metrics, "eligible": True, "gate_failures": Anything()}
+
+
+# %% wrong · copy_of_two_levels · 嵌套的值也不和输入共用
+def evaluate_internal_parallel_candidate(metrics, limits):
+    result, failures = dict(metrics), []
+    if "ranks" in metrics:
+        result["ranks"] = [dict(rank) for rank in metrics["ranks"]]
+    if metrics.get("failure"):
+        failures.append("runtime")
+    if metrics["peak_memory_mb"] > limits["memory_mb"]:
+        failures.append("memory")
+    if metrics["bubble_ratio"] > limits["bubble_ratio"]:
+        failures.append("bubble")
+    if metrics["communication_ratio"] > limits["communication_ratio"]:
+        failures.append("communication")
+    result["eligible"], result["gate_failures"] = not failures, failures
+    return result
+
+
+# %% wrong · whole_megabytes · 不要取整
+from copy import deepcopy
+
+
+def evaluate_internal_parallel_candidate(metrics, limits):
+    result, failures = deepcopy(metrics), []
+    if metrics.get("failure"):
+        failures.append("runtime")
+    if int(metrics["peak_memory_mb"]) > limits["memory_mb"]:
+        failures.append("memory")
+    if metrics["bubble_ratio"] > limits["bubble_ratio"]:
+        failures.append("bubble")
+    if metrics["communication_ratio"] > limits["communication_ratio"]:
+        failures.append("communication")
+    result["eligible"], result["gate_failures"] = not failures, failures
+    return result
+
+
+# %% wrong · tolerance · 没有容差
+from copy import deepcopy
+
+
+def evaluate_internal_parallel_candidate(metrics, limits):
+    result, failures = deepcopy(metrics), []
+    if metrics.get("failure"):
+        failures.append("runtime")
+    if metrics["peak_memory_mb"] > limits["memory_mb"]:
+        failures.append("memory")
+    if metrics["bubble_ratio"] > limits["bubble_ratio"] + 0.005:
+        failures.append("bubble")
+    if metrics["communication_ratio"] > limits["communication_ratio"] + 0.005:
+        failures.append("communication")
+    result["eligible"], result["gate_failures"] = not failures, failures
+    return result
+
+
+# %% wrong · no_throughput_is_a_failed_run · 吞吐没有门槛
+from copy import deepcopy
+
+
+def evaluate_internal_parallel_candidate(metrics, limits):
+    result, failures = deepcopy(metrics), []
+    if metrics.get("failure") or not metrics["throughput"]:
+        failures.append("runtime")
+    if metrics["peak_memory_mb"] > limits["memory_mb"]:
+        failures.append("memory")
+    if metrics["bubble_ratio"] > limits["bubble_ratio"]:
+        failures.append("bubble")
+    if metrics["communication_ratio"] > limits["communication_ratio"]:
+        failures.append("communication")
+    result["eligible"], result["gate_failures"] = not failures, failures
+    return result
+
+
+# %% wrong · one_list_for_all_calls · 每次调用都要新建结果
+from copy import deepcopy
+
+failures = []
+
+
+def evaluate_internal_parallel_candidate(metrics, limits):
+    result = deepcopy(metrics)
+    failures.clear()
+    if metrics.get("failure"):
+        failures.append("runtime")
+    if metrics["peak_memory_mb"] > limits["memory_mb"]:
+        failures.append("memory")
+    if metrics["bubble_ratio"] > limits["bubble_ratio"]:
+        failures.append("bubble")
+    if metrics["communication_ratio"] > limits["communication_ratio"]:
+        failures.append("communication")
+    result["eligible"], result["gate_failures"] = not failures, failures
+    return result

@@ -126,7 +126,7 @@ def select_internal_parallel_candidate(candidates):
     return {"decision": "accept", "candidate": selected["name"]}
 
 
-# %% wrong · ignores_eligibility · e 更快，但没有通过门槛
+# %% wrong · ignores_eligibility · e 和 g 更快，但没有通过门槛
 def select_internal_parallel_candidate(candidates):
     if not candidates:
         return {"decision": "reject", "candidate": None}
@@ -136,7 +136,7 @@ def select_internal_parallel_candidate(candidates):
     return {"decision": "accept", "candidate": selected["name"]}
 
 
-# %% wrong · rounds_the_throughput · 吞吐不要取整
+# %% wrong · rounds_the_throughput · 120.001 > 120：不要取整
 def select_internal_parallel_candidate(candidates):
     eligible = [item for item in candidates if item["eligible"]]
     if not eligible:
@@ -231,7 +231,7 @@ def select_internal_parallel_candidate(candidates):
 # %% wrong · lookup_of_the_shown_cases · 列表的先后顺序不影响结果
 def select_internal_parallel_candidate(candidates):
     eligible = {item["name"] for item in candidates if item["eligible"]}
-    for name in "bfdca":
+    for name in "bfldcahijk":
         if name in eligible:
             return {"decision": "accept", "candidate": name}
     return {"decision": "reject", "candidate": None}
@@ -247,3 +247,65 @@ class Anything(str):
 
 def select_internal_parallel_candidate(candidates):
     return {"decision": Anything(), "candidate": Anything()}
+
+
+# %% right · helpers_with_names_that_the_check_uses_too
+def f(c):
+    return -c["throughput"], c["communication_ratio"], c["peak_memory_mb"]
+
+
+run = f
+order = [True]
+
+
+def select_internal_parallel_candidate(candidates):
+    left = sorted((c for c in candidates if c["eligible"] in order), key=run)
+    if not left:
+        return {"decision": "reject", "candidate": None}
+    return {"decision": "accept", "candidate": left[0]["name"]}
+
+
+# %% wrong · looks_at_the_fastest_two · e 和 g 更快，但没有通过门槛
+def select_internal_parallel_candidate(candidates):
+    fastest = sorted(
+        candidates, key=lambda c: (-c["throughput"], c["communication_ratio"], c["peak_memory_mb"])
+    )
+    for candidate in fastest[:2]:
+        if candidate["eligible"]:
+            return {"decision": "accept", "candidate": candidate["name"]}
+    return {"decision": "reject", "candidate": None}
+
+
+# %% wrong · compares_memory_as_text · 比较数，不是比较字符串
+def select_internal_parallel_candidate(candidates):
+    eligible = [item for item in candidates if item["eligible"]]
+    if not eligible:
+        return {"decision": "reject", "candidate": None}
+    selected = min(
+        eligible,
+        key=lambda c: (-c["throughput"], c["communication_ratio"], str(c["peak_memory_mb"])),
+    )
+    return {"decision": "accept", "candidate": selected["name"]}
+
+
+# %% wrong · rounds_the_communication · 0.1 < 0.1001
+def select_internal_parallel_candidate(candidates):
+    eligible = [item for item in candidates if item["eligible"]]
+    if not eligible:
+        return {"decision": "reject", "candidate": None}
+    selected = min(
+        eligible,
+        key=lambda c: (-c["throughput"], round(c["communication_ratio"], 2), c["peak_memory_mb"]),
+    )
+    return {"decision": "accept", "candidate": selected["name"]}
+
+
+# %% wrong · gates_of_its_own · 120.001 > 120
+def select_internal_parallel_candidate(candidates):
+    eligible = [c for c in candidates if c["eligible"] and c["communication_ratio"] < 0.5]
+    if not eligible:
+        raise ValueError("nobody")
+    selected = min(
+        eligible, key=lambda c: (-c["throughput"], c["communication_ratio"], c["peak_memory_mb"])
+    )
+    return {"decision": "accept", "candidate": selected["name"]}
