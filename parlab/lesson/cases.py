@@ -41,7 +41,10 @@ def layouts(seed: int = 0) -> Iterator[tuple[dict[str, Any], list[str]]]:
 
 
 def _layout(broken: tuple[str, ...], dice: random.Random) -> dict[str, Any]:
-    """Sizes ``parts × k``, and a remainder where a rule should break; axes may be equal or 1."""
+    """Sizes ``parts × k``, and a remainder where a rule should break.
+
+    Axes may be equal or 1; keys come in any order.
+    """
     needs_parts = {LAYOUT_RULES[rule][1] for rule in broken}
     axes = {
         axis: dice.choice([2, 3, 4, 5, 7, 16] if axis in needs_parts else [1, 2, 2, 3, 4, 5])
@@ -58,7 +61,7 @@ def _layout(broken: tuple[str, ...], dice: random.Random) -> dict[str, Any]:
             config[size] = axes[axis] * dice.randint(1, 9) + remainder
     if ("attention_heads" in broken) == ("kv_heads" in broken) and dice.random() < 0.5:
         config["num_kv_heads"] = config["num_heads"]
-    return config
+    return dict(dice.sample(sorted(config.items()), len(config)))
 
 
 def runs(seed: int = 0) -> Iterator[tuple[dict[str, Any], dict[str, Any], list[str]]]:
@@ -99,6 +102,24 @@ def runs(seed: int = 0) -> Iterator[tuple[dict[str, Any], dict[str, Any], list[s
             yield metrics, limits, list(failed)
 
 
+def candidate(
+    name: str,
+    throughput: float,
+    communication_ratio: float,
+    peak_memory_mb: float,
+    eligible: bool = True,
+) -> dict[str, Any]:
+    """A candidate as it leaves the gates, with a nested value as real records have."""
+    return {
+        "name": name,
+        "throughput": throughput,
+        "communication_ratio": communication_ratio,
+        "peak_memory_mb": peak_memory_mb,
+        "eligible": eligible,
+        "ranks": [{"peak_mb": peak_memory_mb}],
+    }
+
+
 def contests(seed: int = 0) -> Iterator[tuple[list[dict[str, Any]], str]]:
     """Lists of candidates and the name of the one that must win, in every order.
 
@@ -107,30 +128,14 @@ def contests(seed: int = 0) -> Iterator[tuple[list[dict[str, Any]], str]]:
     """
     dice = random.Random(seed)
     for throughput, ratio, memory in ((100, 0.1, 10_000), (12_345, 0.0, 120_000), (99.5, 0.75, 95)):
-        names = iter(dice.sample("abcdefgh", 6))
-
-        def one(
-            speed: float,
-            communication: float,
-            peak: float,
-            eligible: bool = True,
-            names: Iterator[str] = names,
-        ) -> dict[str, Any]:
-            return {
-                "name": next(names),
-                "throughput": speed,
-                "communication_ratio": communication,
-                "peak_memory_mb": peak,
-                "eligible": eligible,
-            }
-
-        best = one(throughput, ratio, memory)
+        one, two, three, four, five, six = dice.sample("abcdefgh", 6)
+        best = candidate(one, throughput, ratio, memory)
         others = [
-            one(throughput - 0.01, 0.00005, memory / 2),
-            one(throughput, round(ratio + 0.001, 4), memory / 2),
-            one(throughput, ratio, memory + 0.5),
-            one(throughput * 2, 0.0, 1, eligible=False),
-            one(throughput * 3, 0.0, 1, eligible=False),
+            candidate(two, throughput - 0.01, 0.00005, memory / 2),
+            candidate(three, throughput, round(ratio + 0.001, 4), memory / 2),
+            candidate(four, throughput, ratio, memory + 0.5),
+            candidate(five, throughput * 2, 0.0, 1, eligible=False),
+            candidate(six, throughput * 3, 0.0, 1, eligible=False),
         ]
         for order in permutations([best, *others]):
             yield list(order), best["name"]

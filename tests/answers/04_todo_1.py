@@ -160,7 +160,7 @@ def validate_mesh_layout(config):
     return {"valid": not errors, "errors": errors}
 
 
-# %% wrong · without_kv_heads · 8 个 KV 头分给 tp = 3
+# %% wrong · without_kv_heads · 1 个 KV 头不能分给 tp = 3
 def validate_mesh_layout(config):
     errors = []
     if config["pp"] * config["tp"] * config["cp"] != config["world_size"]:
@@ -174,7 +174,7 @@ def validate_mesh_layout(config):
     return {"valid": not errors, "errors": errors}
 
 
-# %% wrong · kv_heads_required · 没有 num_kv_heads 就不检查 KV 头
+# %% wrong · kv_heads_required · 恰好报告不满足的规则
 def validate_mesh_layout(config):
     errors = []
     if config["pp"] * config["tp"] * config["cp"] != config["world_size"]:
@@ -385,7 +385,7 @@ def validate_mesh_layout(config):
     return Anything()
 
 
-# %% wrong · relies_on_key_order · 键的顺序不影响结果
+# %% wrong · relies_on_key_order · 恰好报告不满足的规则
 def validate_mesh_layout(config):
     world, pp, tp, cp, layers, heads, *rest = config.values()
     kv, sequence = (rest[0], rest[1]) if "num_kv_heads" in config else (None, rest[0])

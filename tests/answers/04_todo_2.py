@@ -182,7 +182,7 @@ def evaluate_internal_parallel_candidate(metrics, limits):
     return result
 
 
-# %% wrong · presence_counts_as_failure · 4 道门槛都通过
+# %% wrong · presence_counts_as_failure · failure 是 None
 from copy import deepcopy
 
 
@@ -236,7 +236,7 @@ def evaluate_internal_parallel_candidate(metrics, limits):
     return result
 
 
-# %% wrong · limits_swapped · 0.21 > bubble_ratio
+# %% wrong · limits_swapped · 0.2001 > bubble_ratio
 from copy import deepcopy
 
 
@@ -365,7 +365,7 @@ def evaluate_internal_parallel_candidate(metrics, limits):
     return result
 
 
-# %% wrong · reason_misspelt · 12001 > memory_mb
+# %% wrong · reason_misspelt · 12000.5 > memory_mb
 from copy import deepcopy
 
 
@@ -446,7 +446,7 @@ def evaluate_internal_parallel_candidate(metrics, limits):
     return result
 
 
-# %% wrong · no_throughput_is_a_failed_run · 吞吐没有门槛
+# %% wrong · no_throughput_is_a_failed_run · 吞吐没有
 from copy import deepcopy
 
 

@@ -231,7 +231,7 @@ def select_internal_parallel_candidate(candidates):
 # %% wrong · lookup_of_the_shown_cases · 列表的先后顺序不影响结果
 def select_internal_parallel_candidate(candidates):
     eligible = {item["name"] for item in candidates if item["eligible"]}
-    for name in "bfldcahijk":
+    for name in "bfkdcahij":
         if name in eligible:
             return {"decision": "accept", "candidate": name}
     return {"decision": "reject", "candidate": None}
