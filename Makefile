@@ -84,15 +84,18 @@ format: .venv/ready
 	$(PY) -m ruff format
 
 clean:
-	rm -rf .venv .venv-hosted build parlab.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv.lock .venv-hosted build parlab.egg-info .mypy_cache .pytest_cache .ruff_cache
 	find parlab tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---------------------------------------------------------------------------------------- set-up
 # .venv/ready is written last, so a set-up that failed or was interrupted goes on at the next
 # make. It holds this folder's path: a moved or copied folder is set up again, and so is one
-# whose Python has gone.
+# whose Python, or one of the packages that the rest stands on, has gone. .venv.lock/make holds the
+# number of the make at work: one that was killed leaves it, and the next takes it over.
 
-ready := $(shell test -x $(PY) && test "`cat .venv/ready 2>/dev/null`" = "`pwd -P`" && echo yes)
+ready := $(shell set -- .venv/lib/python3*/site-packages; test -x $(PY) \
+  && test -d "$$1/torch" && test -d "$$1/jupyterlab" && test -d "$$1/pytest" \
+  && test "`cat .venv/ready 2>/dev/null`" = "`pwd -P`" && echo yes)
 ifneq ($(ready),yes)
 .venv/ready: FORCE
 endif
@@ -113,6 +116,13 @@ endef
 export PROBE
 
 .venv/ready: pyproject.toml constraints.txt
+	@mkdir .venv.lock 2>/dev/null || { \
+	  other=`cat .venv.lock/make 2>/dev/null || { sleep 1; cat .venv.lock/make; } 2>/dev/null`; \
+	  if [ -n "$$other" ] && kill -0 "$$other" 2>/dev/null; then \
+	    echo "另一个 make 正在安装，请等它完成 | Another make ($$other) is setting up .venv:" \
+	      "run this again when it is done" >&2; exit 1; \
+	  fi; \
+	}; echo "$$PPID" > .venv.lock/make
 	@rm -f $@
 	@case "`$(PY) -c "$$PROBE" 2>/dev/null`" in \
 	  ok*) if $(PY) -m pip --version >/dev/null 2>&1; then exit 0; fi;; \
@@ -135,10 +145,13 @@ export PROBE
 	  if command -v apt-get >/dev/null 2>&1; then do="apt install python$$novenv-venv"; \
 	  else do="install your system's package for it (often called python3-venv)"; fi; \
 	  echo "Python $$novenv 缺少 venv 模块 | Python $$novenv has no venv module: $$do" >&2; \
+	elif [ -n "$$PYTHON" ] && [ -z "$$old" ]; then \
+	  echo "PYTHON=$$PYTHON 不是可用的 Python | PYTHON=$$PYTHON is no Python that runs:" \
+	    "give the path of Python 3.10 or newer" >&2; \
 	else \
 	  echo "需要 Python 3.10 或更新版本 | Python 3.10 or newer is needed ($${old:-none found}):" \
 	    "install it, or name it: make PYTHON=/path/to/python3" >&2; \
-	fi; exit 1
+	fi; rm -rf .venv.lock; exit 1
 	@$(PY) -m pip install --quiet -c constraints.txt pip setuptools
 	@torch=`sed -n 's/^\(torch==[0-9.]*\).*/\1/p' constraints.txt`; \
 	set -- $(PY) -m pip install --no-deps; \
@@ -151,4 +164,4 @@ export PROBE
 	@mkdir -p .venv/share/jupyter/lab/settings
 	@echo '{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}}' \
 	  > .venv/share/jupyter/lab/settings/overrides.json
-	@pwd -P > $@
+	@pwd -P > $@; rm -rf .venv.lock

@@ -14,15 +14,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments after ``parlab``; the process's own by default.
 
     Returns:
-        The exit status: 0 where all is well, 1 where it is not, 130 after Ctrl-C.
+        The exit status: 0 where all is well, 1 where it is not, 130 after Ctrl-C or ``kill``.
     """
     parser = argparse.ArgumentParser(prog="parlab", description="Tools of the course.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_build(commands)
     _add_links(commands)
     arguments = parser.parse_args(argv)
+    from parlab.author import interrupts, problems
+
     try:
-        return 0 if arguments.run(arguments) else 1
+        with interrupts.stops_interrupt():
+            return 0 if arguments.run(arguments) else 1
+    except problems.Refused as refused:
+        _say(str(refused))
+        return 1
     except OSError as error:
         print(f"parlab: {error}", file=sys.stderr)
         return 1
@@ -50,25 +56,16 @@ def _add_links(commands: Any) -> None:
 
 
 def _build(arguments: argparse.Namespace) -> bool:
-    from parlab.author import build, problems, repository
+    from parlab.author import build, repository
 
-    try:
-        here = repository.find_repository(Path.cwd())
-        command = build.check if arguments.check else build.build
-        return command(here, arguments.names, _say)
-    except problems.Refused as refused:
-        _say(str(refused))
-        return False
+    command = build.check if arguments.check else build.build
+    return command(repository.find_repository(Path.cwd()), arguments.names, _say)
 
 
 def _links(_: argparse.Namespace) -> bool:
-    from parlab.author import build, problems, repository
+    from parlab.author import build, repository
 
-    try:
-        return build.rewrite_links(repository.find_repository(Path.cwd()), _say)
-    except problems.Refused as refused:
-        _say(str(refused))
-        return False
+    return build.rewrite_links(repository.find_repository(Path.cwd()), _say)
 
 
 def _say(line: str) -> None:

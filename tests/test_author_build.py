@@ -17,6 +17,7 @@ from author_fixtures.course import BODY, HEADER, NAME, SOURCE, changed, make_cou
 
 from parlab.author import files
 from parlab.author.build import build, check
+from parlab.author.interrupts import stops_interrupt
 from parlab.author.notebooks import compose, notebook_paths, serialize
 from parlab.author.repository import Repository
 from parlab.cli import main
@@ -156,9 +157,32 @@ def test_what_was_just_built_passes_the_check(course: Repository) -> None:
 def test_outputs_do_not_matter_to_the_check(course: Repository) -> None:
     path = f"solutions/{NAME}.ipynb"
     notebook = load(course, path)
-    notebook["cells"][-1].update(execution_count=77, outputs=[])
+    notebook["cells"][-1].update(outputs=[])
     save(course, path, notebook)
     assert checked(course)[0]
+
+
+@pytest.mark.parametrize(
+    ("damage", "passage"),
+    [
+        (lambda code: code[-1].update(execution_count=77), "was executed as 77, not as 4"),
+        (lambda code: [c.update(outputs=[]) for c in code], "no cell has an output"),
+        (lambda code: code[1].update(outputs=[{"output_type": "junk"}]), "not a notebook"),
+        (lambda code: code[1].update(outputs=3), "not a notebook"),
+        (lambda code: code[1].update(outputs=["x"]), "not a notebook"),
+        (lambda code: code[1].pop("outputs"), "not a notebook (KeyError: 'outputs')"),
+        (lambda code: code[1].pop("execution_count"), "not a notebook"),
+    ],
+)
+def test_a_damaged_solution_is_a_difference(damage: Any, passage: str, course: Repository) -> None:
+    path = f"solutions/{NAME}.ipynb"
+    notebook = load(course, path)
+    damage([c for c in notebook["cells"] if c["cell_type"] == "code"])
+    save(course, path, notebook)
+    same, said = checked(course)
+    assert not same and said.startswith(f"{path}: ")
+    assert passage in said and f"; run parlab build {NAME}\n" in said
+    assert said.count("\n") == 1, "one line, and the sum"
 
 
 @pytest.mark.parametrize("folder", ["notebooks", "solutions/en", "colab"])
@@ -205,6 +229,8 @@ def test_one_diff_of_several_notebooks_is_shown_once(course: Repository) -> None
         (lambda cells: cells.reverse(), "another order"),
         (lambda cells: [c.pop("id") for c in cells], "(no id, position 1)"),
         (lambda cells: cells[0]["metadata"].update(x=1), "metadata or layout"),
+        (lambda cells: cells.insert(0, "x"), "not a notebook (AttributeError"),
+        (lambda cells: cells[0].update(id="y"), f"committed as y; run parlab build {NAME}"),
         (lambda cells: cells[2].update(cell_type="raw"), "-raw"),
     ],
 )
@@ -216,6 +242,41 @@ def test_other_damage_is_found(damage: Any, passage: str, course: Repository) ->
     same, said = checked(course)
     assert not same
     assert passage in said and said.startswith(path)
+
+
+@pytest.mark.parametrize("folder", ["notebooks", "solutions"])
+def test_carriage_returns_are_said_in_a_line(folder: str, course: Repository) -> None:
+    path = course.root / f"{folder}/{NAME}.ipynb"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    same, said = checked(course)
+    assert not same and said.count("\n") == 1
+    assert f"{folder}/{NAME}.ipynb: line ends are CRLF: let git keep LF" in said
+
+
+@pytest.mark.parametrize(
+    "path", ["notebooks/x.py", "colab/en/x.py", "solutions/en/x.py", "notebooks/x.IPYNB"]
+)
+def test_stray_files_are_found(path: str, course: Repository) -> None:
+    (course.root / path).write_text("x")
+    same, said = checked(course)
+    assert not same and said.startswith(f"{path}: no ") and "delete it" in said
+
+
+def test_a_missing_page_is_found(course: Repository) -> None:
+    (course.root / "README.md").unlink()
+    same, said = checked(course)
+    assert not same and said.startswith("README.md: missing; restore it")
+
+
+def test_what_a_killed_build_left_is_found_and_removed(course: Repository) -> None:
+    left = course.root / f"notebooks/en/.{NAME}.ipynb.4711.tmp"
+    left.write_text("half")
+    same, said = checked(course)
+    assert not same and "cut short; run parlab build" in said
+    said_by_build: list[str] = []
+    (course.root / SOURCE).write_text("x")  # what is left goes in any case
+    build(course, (), said_by_build.append)
+    assert not left.exists() and "removed, left by a build that was cut short" in said_by_build[0]
 
 
 def test_missing_stray_broken_and_reformatted_notebooks(course: Repository) -> None:
@@ -329,6 +390,67 @@ def test_files_are_written_all_or_none(tmp_path: Path, monkeypatch: pytest.Monke
     }
 
 
+@pytest.fixture
+def two_old(tmp_path: Path) -> dict[Path, bytes]:
+    """New content for two old files and a file not yet there."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(b"old")
+    return {tmp_path / name: b"new" for name in ("a", "c", "b")}
+
+
+def failing_replace(monkeypatch: pytest.MonkeyPatch, at: int, then: Any) -> None:
+    calls = 0
+
+    def replace(source: Path, target: Path) -> None:
+        nonlocal calls
+        calls += 1
+        if calls >= at:
+            then()
+        original(source, target)
+
+    original = os.replace
+    monkeypatch.setattr(os, "replace", replace)
+
+
+def fail() -> None:
+    raise PermissionError("Access is denied")
+
+
+def test_a_failed_replacement_puts_the_others_back(
+    two_old: dict[Path, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = iter([fail])
+    failing_replace(monkeypatch, 3, lambda: next(failures, lambda: None)())
+    with pytest.raises(PermissionError):
+        files.write_together(two_old)
+    assert snapshot(tmp_path) == {"a": b"old", "b": b"old"}
+
+
+def test_what_cannot_be_put_back_is_named(
+    two_old: dict[Path, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing_replace(monkeypatch, 3, fail)
+    with pytest.raises(files.CutShort, match=r"/a stayed new; run parlab build again"):
+        files.write_together(two_old)
+    assert snapshot(tmp_path) == {"a": b"new", "b": b"old"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_stop_waits_for_the_last_replacement(
+    stop: signal.Signals,
+    two_old: dict[Path, bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = signal.getsignal(stop)
+    failing_replace(monkeypatch, 2, lambda: signal.raise_signal(stop))
+    with pytest.raises(KeyboardInterrupt), stops_interrupt():
+        files.write_together(two_old)
+    assert snapshot(tmp_path) == {"a": b"new", "b": b"new", "c": b"new"}
+    assert signal.getsignal(stop) is before
+
+
 def test_serialized_notebooks_do_not_share_state(tmp_path: Path) -> None:
     repository = make_course(tmp_path)
     first, second = (compose(read(repository), repository) for _ in range(2))
@@ -338,7 +460,12 @@ def test_serialized_notebooks_do_not_share_state(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_ctrl_c_stops_the_kernels_and_leaves_whole_files(course: Repository) -> None:
+@pytest.mark.parametrize(
+    "stops", [["SIGINT"], ["SIGINT"] * 3, ["SIGTERM"], ["SIGHUP", "SIGTERM"]], ids="+".join
+)
+def test_a_stop_ends_the_kernels_and_leaves_whole_files(
+    stops: list[str], course: Repository
+) -> None:
     pid_file = course.root / "pid"
     sleeper = (
         f"import os, time, pathlib\npathlib.Path({str(pid_file)!r}).write_text(str(os.getpid()))"
@@ -358,7 +485,9 @@ def test_ctrl_c_stops_the_kernels_and_leaves_whole_files(course: Repository) -> 
     )
     try:
         wait_for(pid_file.is_file)
-        process.send_signal(signal.SIGINT)
+        for stop in stops:
+            process.send_signal(getattr(signal, stop))
+            time.sleep(0.1)
         _, err = process.communicate(timeout=120)
     finally:
         process.kill()
@@ -375,6 +504,21 @@ def wait_for(condition: Any) -> None:
     while not condition():
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.05)
+
+
+def test_nothing_is_left_of_a_failed_build(course: Repository) -> None:
+    (course.root / SOURCE).write_text(changed(LAST, "# %%\n1 / 0\n"), encoding="utf-8")
+    script = (
+        f"import sys; sys.path[0] = {str(Path(__file__).parents[1])!r}; import gc, parlab.cli\n"
+        "done = parlab.cli.main(['build']); gc.collect(); sys.exit(done)"
+    )
+    command = [sys.executable, "-X", "dev", "-W", "ignore::DeprecationWarning", "-c", script]
+    process = subprocess.run(
+        command, cwd=course.root, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert process.returncode == 1
+    assert "ZeroDivisionError" in process.stdout
+    assert "still running" not in process.stderr and "Traceback" not in process.stderr
 
 
 def alive(pid: int) -> bool:

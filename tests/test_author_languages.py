@@ -58,6 +58,18 @@ DIFFERENT_CODE = {
     "no placeholder": ("f(f'甲 {x}')", "»f('a')", "the placeholders"),
     "format": ("f(f'甲 {x:.2f}')", "»f(f'a {x:.3f}')", "the placeholders"),
     "conversion": ("f(f'甲 {x!r}')", "»f(f'a {x}')", "the placeholders"),
+    "looked up": ("f(x.get('甲'))", "»f(x.get('a'))", "not a message"),
+    "looked for": ("f(x.startswith('甲'))", "»f(x.startswith('a'))", "not a message"),
+    "opened": ("open('甲.txt')", "»open('a.txt')", "not a message"),
+    "% placeholder": ("f('甲 %d' % x)", "»f('a %s' % x)", "the placeholders"),
+    "% placeholders' order": ("f('%d 个 %s' % x)", "»f('%s of %d' % x)", "the placeholders"),
+    "{} placeholder": ("f('甲 {} {}'.format(x, y))", "»f('a {}'.format(x, y))", "the placeholders"),
+    "{} format": ("f('甲 {:.2f}'.format(x))", "»f('a {:.3f}'.format(x))", ""),
+    "one docstring": (
+        "def f():\n    '''甲'''\n    return 1",
+        "»def f():\n    return 1",
+        "a docstring on one side only",
+    ),
     "string against code": ("f('甲')", "»f(a)", "the code"),
     "bytes": ("f(b'a')", "»f(b'b')", "the code"),
     "docstring against code": (
@@ -82,7 +94,13 @@ def test_different_code_is_refused(case: str, tmp_path: Path) -> None:
     ("zh", "en"),
     [
         ("x = 1  # 甲\n# 乙", "x = 1  # a"),
-        ("def f():\n    '''甲 1'''\n    return 1", "def f():\n    return 1"),
+        ("def f():\n    '''甲 1'''\n    return 1", "def f():\n    '''a'''\n    return 1"),
+        ("f('%d 个 %s' % (x, y))", "f('%d of %s' % (x, y))"),
+        ("f('%(a)d 个 %(b)s' % x)", "f('%(b)s with %(a)d' % x)"),
+        ("f('{{甲}} {} {a:.2f}'.format(x, a=y))", "f('{a:.2f} a {}'.format(x, a=y))"),
+        ("f('100% 甲')", "f('100% a')"),
+        ("f(x.get('a', '甲'))", "f(x.get('a', 'a'))"),
+        ("f('甲'.strip())", "f('a'.strip())"),
         ("class A:\n    '''甲'''\n    x = 1", "class A:\n    '''A'''\n    x = 1"),
         ("assert x, '甲'", "assert x, 'a'"),
         ("assert x == 1, f'甲 {x}' + '乙'", "assert x == 1, f'a {x}' + 'b'"),
@@ -125,6 +143,23 @@ DIFFERENT_PROSE = {
     ),
     "number of numbers": ("甲 2", "a 2 or 2", "numbers differ", "only in English: 2"),
     "decimals": ("甲 0.20", "a 0.25", "numbers differ"),
+    "bare address": (
+        "见 https://a.org/x。",
+        "see https://b.org/x.",
+        "only in English: https://b.org/x",
+    ),
+    "fold": (
+        "<details><summary>甲</summary>\n\n乙\n\n</details>",
+        "a b",
+        "folds and table rows differ",
+        "only in Chinese: </details>, <details>",
+    ),
+    "table row": (
+        "| 甲 | 乙 |\n|---|---|\n| 丙 | 丁 |\n| 戊 | 己 |",
+        "| a | b |\n|---|---|\n| c | d |",
+        "folds and table rows differ",
+        "only in Chinese: table row",
+    ),
     "number in code": ("甲 `f(1)`", "a `f(2)`", "numbers differ"),
 }
 
@@ -135,9 +170,9 @@ def test_different_prose_is_refused(case: str, tmp_path: Path) -> None:
     if case == "heading's level":
         en = "#" + en
     source = prose(f"前\n\n{zh}", f"before\n\n{en}")
-    # Headings are compared as a list, so the cell is named; all else has a line of its own.
+    # Of what is compared by kind the cell is named; all else has a line of its own.
     start = source.rindex('# %% [markdown] lang="en"')
-    if "heading" not in case:
+    if "heading" not in case and case not in ("fold", "table row"):
         start = source.index("# " + en.split("\n")[1 if case == "block formula" else 0], start)
     assert_refused(tmp_path, f"{source[:start]}»{source[start:]}", *passages, "Chinese cell (line")
 
@@ -149,6 +184,8 @@ def test_different_prose_is_refused(case: str, tmp_path: Path) -> None:
         ("`$甲` 与 `$b`", "`$a` and `$c`"),
         ("[甲](https://a.org) <https://b.org>", "<https://b.org> [a](https://a.org)"),
         ("$x$，$y$", "$y$, $x$"),
+        ("见https://a.org/x，乙", "See https://a.org/x, b."),
+        ("甲 <https://a.org>", "[a](https://a.org)"),
         ("共 1,234 个，占 0.5", "0.5 of the 1234"),
         (r"\$甲 2", r"\$a 2"),
         (
@@ -160,6 +197,27 @@ def test_different_prose_is_refused(case: str, tmp_path: Path) -> None:
 )
 def test_agreeing_prose_is_accepted(zh: str, en: str, tmp_path: Path) -> None:
     assert refusals(tmp_path, prose(zh, en)) == []
+
+
+@pytest.mark.parametrize(
+    ("zh", "en", "passage"),
+    [
+        ("<details>甲\n\n»$x$\n\n</details>", "<details>a\n\nb\n\n</details>", "say it in words"),
+        ("»<details>甲", "<details>a", "not in pairs"),
+        ("One text for all.", "One text for all.", "no Chinese in the Chinese cell (One"),
+    ],
+)
+def test_what_prose_may_not_hold(zh: str, en: str, passage: str, tmp_path: Path) -> None:
+    source = prose(zh, en)
+    if "»" not in source:
+        start = source.rindex('# %% [markdown] lang="zh"')
+        source = f"{source[:start]}»{source[start:]}"
+    assert_refused(tmp_path, source, passage)
+
+
+@pytest.mark.parametrize("text", ["---", "$x = y$", "Megatron-LM", "```\nsome code and more\n```"])
+def test_what_needs_no_chinese(text: str, tmp_path: Path) -> None:
+    assert refusals(tmp_path, prose(text, text)) == []
 
 
 CELLS = {
@@ -185,6 +243,8 @@ CELLS = {
         "parlab.plan",
         "only from parlab.lesson",
     ),
+    "true assert": ("# %%\n»assert True\n", "assert True does not depend on"),
+    "assert of a tuple": ("# %%\nx = 1\n»assert (x == 2, 'no')\n", "without parentheses"),
     "missing module": ("# %%\n»import parlab.lesson.nothing\n", "no such module"),
 }
 
@@ -203,6 +263,12 @@ def test_what_a_cell_may_not_hold(case: str, tmp_path: Path) -> None:
         ("ax.text(0, 0, f'{x} 甲')", "text"),
         ("plt.legend(['甲'])", "legend"),
         ("draw_mesh(title='甲')", "draw_mesh"),
+        ("show(title='甲')", "show"),
+        ("ax.hexbin(x, y, label='甲')", "hexbin"),
+        ("Patch(label='甲')", "Patch"),
+        ("Text(0, 0, '甲')", "Text"),
+        ("ax.set_zticklabels(['甲'])", "set_zticklabels"),
+        ("from matplotlib.pyplot import title as t; t('甲')", "t"),
     ],
 )
 def test_figures_hold_no_chinese(call: str, name: str, tmp_path: Path) -> None:
@@ -223,6 +289,7 @@ def test_figures_hold_no_chinese(call: str, name: str, tmp_path: Path) -> None:
             F_STRINGS,
         ),
         ("await f()", "await f()"),
+        ("table('甲', set(['乙']))", "table('a', set(['b']))"),
         ("'\\d'", "'\\d'"),
         ("from parlab.lesson import unused", "from parlab.lesson import unused"),
     ],

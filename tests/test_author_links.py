@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from author_fixtures.course import BODY, NAME, assert_refused, changed, make_course, read, refusals
+from nbformat.v4 import new_output
 
 from parlab.author.build import check, rewrite_links
 from parlab.author.notebooks import compose, serialize
@@ -12,6 +13,7 @@ from parlab.author.problems import Refused
 from parlab.author.repository import find_repository
 
 ZH_LINK, EN_LINK = "repo:solutions/01_small.ipynb#top", "repo:solutions/en/01_small.ipynb#top"
+TABLE = "[tool.parlab.repository]"
 BLOB = "https://github.com/OWNER/small-course/blob/main"
 
 
@@ -36,6 +38,20 @@ def test_a_link_leads_somewhere(zh: str, en: str, passage: str, tmp_path: Path) 
 def test_an_english_link_leads_to_english(tmp_path: Path) -> None:
     source = both(ZH_LINK, ZH_LINK).replace("# There", "»# There")
     assert_refused(tmp_path, source, f"write '{EN_LINK}'")
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["`(repo:nothing)`", "``a ` (repo:nothing)``", "\n#\n# ```\n# (repo:nothing)\n# ```\n#"],
+)
+def test_a_link_in_code_is_no_link(code: str, tmp_path: Path) -> None:
+    source = both(ZH_LINK, EN_LINK).replace("# 有", f"# 写 {code} 有")
+    source = source.replace("# There", f"# Write {code} There")
+    assert refusals(tmp_path, source) == []
+    repository = find_repository(tmp_path)
+    made = compose(read(repository), repository)
+    text = made[f"notebooks/{NAME}.ipynb"].cells[1].source
+    assert "(repo:nothing)" in text and "(../solutions/01_small.ipynb#top)" in text
 
 
 def test_another_way_to_write_a_link_is_refused(tmp_path: Path) -> None:
@@ -136,6 +152,24 @@ def test_own_links_move_and_foreign_ones_stay(tmp_path: Path) -> None:
     assert readme.read_text() == PAGE.replace("OWNER/small-course", "new-owner/renamed") + FOREIGN
 
 
+@pytest.mark.parametrize("owner", ["a_b", "A-b"])
+@pytest.mark.parametrize("name", ["course.v2", "-x_", ".github"])
+@pytest.mark.parametrize("branch", ["v1.0", "release/2026/colab"])
+def test_every_allowed_address_is_recognised(
+    owner: str, name: str, branch: str, tmp_path: Path
+) -> None:
+    readme = moved(tmp_path, PAGE)
+    project = tmp_path / "pyproject.toml"
+    back = project.read_text()
+    there = back.replace("new-owner", owner).replace('"renamed"', f'"{name}"')
+    project.write_text(there.replace("release/v1", branch))
+    rewrite_links(find_repository(tmp_path), print)
+    assert readme.read_text().count(f"/{owner}/{name}") == PAGE.count("/OWNER/small-course")
+    project.write_text(back)
+    rewrite_links(find_repository(tmp_path), print)
+    assert readme.read_text().count("/new-owner/renamed") == PAGE.count("/OWNER/small-course")
+
+
 def test_an_own_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
     link = "https://github.com/OWNER/small-course/blob/main/docs/gone.md"
     readme = moved(tmp_path, f"{PAGE}{link}\n")
@@ -153,6 +187,7 @@ def test_notebooks_move_and_keep_their_outputs(tmp_path: Path) -> None:
         if path.startswith("solutions/"):
             for count, cell in enumerate(c for c in notebook.cells if c.cell_type == "code"):
                 cell.execution_count = count + 1
+                cell.outputs = [new_output("stream", text="x")]
         (tmp_path / path).write_bytes(serialize(notebook))
     moved(tmp_path, PAGE)
     here = find_repository(tmp_path)
@@ -183,16 +218,33 @@ def test_a_solution_with_other_code_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "passage"),
     [
-        ('owner = "OWNER"\n', "", "owner = None: give [tool.parlab.repository] a owner"),
+        ('owner = "OWNER"\n', "", 'owner = None: write owner = "..." (letters, digits, - and _)'),
         ('"OWNER"', '"a/b"', "owner = 'a/b'"),
         ("[tool", "[tol", "owner = None"),
         ("= ", "", "not valid TOML"),
+        ("[tool.parlab.repository]", "[x]\ny = 3\n[y]", "owner = None"),
+        (TABLE, "tool = 3", "owner = None"),
+        (TABLE, "tool.parlab = 3", "owner = None"),
+        (TABLE, 'tool.parlab.repository = "x"', "owner = None"),
+        ('"OWNER"', "3", "owner = 3:"),
+        ('"OWNER"', "true", "owner = True:"),
+        ('"OWNER"', '"my.org"', "owner = 'my.org'"),
+        ('"small-course"\nbranch', '"a.git"\nbranch', "name = 'a.git'"),
+        ('"small-course"\nbranch', '"a."\nbranch', "name = 'a.'"),
+        ('"main"', '"main/"', "branch = 'main/'"),
+        ('"main"', '"../main"', "branch = '../main'"),
+        ('"main"', '"a..b"', "branch = 'a..b'"),
+        ('"main"', '"a//b"', "branch = 'a//b'"),
+        ('"main"', '"a.lock/b"', "branch = 'a.lock/b'"),
+        ('"OWNER"', '"\udce9"', "save the file as UTF-8"),
     ],
 )
 def test_an_incomplete_address_is_refused(old: str, new: str, passage: str, tmp_path: Path) -> None:
     make_course(tmp_path)
     project = tmp_path / "pyproject.toml"
-    project.write_text(project.read_text().replace(old, new))
+    text = project.read_text()
+    text = f"{new}\n{text.partition(TABLE)[0]}" if old == TABLE else text.replace(old, new)
+    project.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(Refused) as refused:
         find_repository(tmp_path / "parlab")
     assert str(refused.value).startswith("pyproject.toml:")

@@ -75,6 +75,26 @@ LAST_CELLS = {
     ),
     "check of no todo": ("# %%\n»# CHECK 2\nassert 1\n", "check-2 has no todo-2 before it"),
     "check twice": ("# %%\n»# CHECK 1\nassert 1\n", "a second check-1", "keep one"),
+    "check of another number": (
+        SECOND.replace("assert", "»check(1)\nassert"),
+        "1 in the check of check-2: write 2",
+    ),
+    "check of another function": (
+        SECOND.replace("assert", "»check_todo(2, 'g')\nassert"),
+        "'g' in the check of check-2: write 'f'",
+    ),
+    "empty block": (
+        "# %%\n# EXTRA · f\ndef f(x):\n»    # BEGIN SOLUTION\n    # END SOLUTION\n    return x\n",
+        "holds no code",
+    ),
+    "block of comments": (
+        "# %%\n# EXTRA · f\ndef f(x):\n»    # BEGIN SOLUTION\n    # x\n    # END SOLUTION\n    1\n",
+        "holds no code",
+    ),
+    "solution shown": (
+        "# %%\ndef g(x):\n»    return 2 * x\n",
+        "the solution of TODO 1 stands here",
+    ),
     "check without assert": (
         f"{EXTRA.replace('»', '')}\n# %%\n»# CHECK EXTRA\nf(1) == 2\n",
         "check-extra holds no assert",

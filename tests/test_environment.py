@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ CONDA_NAMES = {
     "torch": "pytorch-cpu",
     "matplotlib": "matplotlib-base",
     "playwright": "playwright-python",
+    "jupyter-client": "jupyter_client",
 }
 
 
@@ -66,6 +68,41 @@ def pinned_for(python: str) -> dict[str, str]:
             assert only.operator == "==", f"{pin} is no pin"
             found[name] = only.version
     return found
+
+
+# Modules that are called otherwise than what is installed.
+DISTRIBUTIONS = {
+    "markdown_it": "markdown-it-py",
+    "yaml": "pyyaml",
+    "IPython": "ipython",
+}
+# Come with matplotlib and with torch, and no lesson or test wants a version of its own.
+CARRIED = {"numpy"}
+
+
+def imported(folder: str) -> set[str]:
+    """The distributions that the Python files under a folder import."""
+    names: set[str] = set()
+    for file in (ROOT / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names.add(str(node.module))
+    own = {path.stem for path in ROOT.glob("tests/*")} | {"parlab"}
+    tops = {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names) - own
+    return {canonicalize_name(DISTRIBUTIONS.get(top, top)) for top in tops - CARRIED}
+
+
+def test_what_is_imported_is_declared() -> None:
+    lists = project()
+    run = {canonicalize_name(Requirement(line).name) for line in lists["dependencies"]}
+    extra = {
+        canonicalize_name(Requirement(line).name) for line in lists["optional-dependencies"]["test"]
+    }
+    assert imported("parlab") - run == set()
+    # Scripts within tests' strings are not seen.
+    assert imported("tests") - run - extra - {"ipython"} == set()
 
 
 def test_conda_list_equals_project_list() -> None:

@@ -1,6 +1,7 @@
 """Badges and links of the committed files: they lead to this repository and to files that exist."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,11 @@ from parlab.author.repository import find_repository
 
 PAGES = ("README.md", "CONTRIBUTING.md", "colab/README.md")
 ADDRESS = re.compile(
-    r"(?:colab\.research\.google\.com/github|github\.com)/([\w.-]+)/([\w.-]+)/blob/([\w.-]+)/([^\s)#?]+)"
+    r"(?:colab\.research\.google\.com/github|github\.com)/([\w.-]+)/([\w.-]+)(/[^\s)#?>\"'`]+)?"
 )
 RELATIVE = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)(?:#[^)]*)?\)")
+# Other people's repositories that our pages link.
+OTHERS = {"computationalmodelling/nbval"}
 OPENERS = ("https://colab.research.google.com/github/", "https://kaggle.com/kernels/welcome?src=")
 
 
@@ -29,14 +32,53 @@ def texts() -> dict[Path, str]:
 
 def test_every_address_of_a_file_is_ours_and_exists() -> None:
     repository = find_repository(ROOT)
-    ours = (repository.owner, repository.name, repository.branch)
-    seen = 0
+    kinds: Counter[str] = Counter()
     for path, text in texts().items():
-        for owner, name, branch, file in ADDRESS.findall(text):
-            assert (owner, name, branch) == ours, f"{path}: {owner}/{name}/{branch}"
-            assert (ROOT / file).exists(), f"{path}: {file}"
-            seen += 1
-    assert seen > 10
+        for owner, name, rest in ADDRESS.findall(text):
+            if f"{owner}/{name}" in OTHERS:
+                continue
+            name, clone = re.fullmatch(r"(.*?)(\.git)?", name).groups()
+            assert (owner, name) == (repository.owner, repository.name), f"{path}: {owner}/{name}"
+            kind, _, where = rest.lstrip("/").partition("/")
+            kinds[kind or (clone or "")] += 1
+            if kind in ("blob", "tree"):
+                branch, file = f"{repository.branch}/", where.removeprefix(f"{repository.branch}/")
+                assert where.startswith(branch), f"{path}: {where} is not on {branch}"
+                assert (ROOT / file).is_dir() if kind == "tree" else (ROOT / file).is_file(), file
+            elif kind == "actions":
+                workflow = where.removeprefix("workflows/").partition("/")[0]
+                assert (ROOT / ".github" / "workflows" / workflow).is_file(), where
+            else:
+                assert not rest, f"{path}: {rest} is a kind of address that this test cannot judge"
+    assert kinds["blob"] > 10 and kinds[".git"] == 3 and kinds["actions"] == 2, kinds
+
+
+def test_a_clone_lies_in_the_folder_that_the_pages_name() -> None:
+    commands = [line for path in PAGES for line in clone_commands(ROOT / path)]
+    assert len(commands) == 3
+    for command in commands:
+        found = re.fullmatch(r"git clone \S+\.git ([\w-]+)(?: && cd ([\w-]+))?", command)
+        assert found and found[2] in (None, found[1]), f"{command!r}: name the folder, and enter it"
+
+
+def clone_commands(page: Path) -> list[str]:
+    return re.findall(r"^git clone .*$", page.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize(("lesson", "language"), EVERY)
+def test_the_table_of_lessons_opens_the_lesson_in_the_table_s_language(
+    lesson: str, language: str
+) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    zh, _, en = readme.partition("\n## English\n")
+    (row,) = [
+        line for line in (en if language == "en" else zh).splitlines() if f"[`{lesson}`](" in line
+    ]
+    part = "en/" if language == "en" else ""
+    assert f"[`{lesson}`](notebooks/{part}{lesson}.ipynb)" in row
+    twins = re.findall(r"/(colab/[\w/]*\.ipynb)\)", row)
+    assert twins == [f"colab/{part}{lesson}.ipynb"] * len(OPENERS)
+    assert f"(colab/README.md#modelscope{'-english' if part else ''})" in row
 
 
 def test_every_relative_link_leads_somewhere() -> None:

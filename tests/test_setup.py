@@ -8,6 +8,7 @@ with a few plain tools and Pythons that are shell scripts: they answer make's qu
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-TOOLS = ["sh", "cat", "id", "mkdir", "rm", "sed", "touch", "uname"]
+TOOLS = ["sh", "cat", "id", "mkdir", "rm", "sed", "sleep", "touch", "uname"]
 MAKE = shutil.which("make")
 
 pytestmark = pytest.mark.skipif(
@@ -29,6 +30,10 @@ case "$1 $2" in
   "-c "*) echo "$STATE" ;;
   "-m venv") mkdir -p .venv/bin; cat "$0" > .venv/bin/python; chmod +x .venv/bin/python ;;
   *) echo "$@" >> "$LOG"; echo "user=$PIP_USER path=$PYTHONPATH venv=$VIRTUAL_ENV" >> "$LOG" ;;
+esac
+case "$*" in *" -e "*)
+  cd .venv && mkdir -p lib/python3.12/site-packages && cd lib/python3.12/site-packages &&
+  mkdir -p torch jupyterlab pytest ;;
 esac
 case "$*" in *"$FAILS_ON"*) [ -z "$FAILS_ON" ] || exit 1 ;; esac
 """
@@ -76,14 +81,18 @@ class Machine:
             command, cwd=self.checkout, env=environment, capture_output=True, text=True, timeout=60
         )
 
-    def refusal(self) -> str:
+    def refusal(self, *arguments: str) -> str:
         """The one line (besides make's own) that says why nothing was set up."""
-        done = self.make("test")
+        done = self.make("test", *arguments)
         assert done.returncode
         lines = [line for line in done.stderr.splitlines() if not line.startswith("make")]
         assert len(lines) == 1 and not done.stdout, done
         assert not self.ready.exists()
         return lines[0]
+
+    @property
+    def lock(self) -> Path:
+        return self.checkout / ".venv.lock"
 
     @property
     def ready(self) -> Path:
@@ -135,6 +144,75 @@ def test_a_newer_python_beside_an_old_one_is_found(machine: Machine) -> None:
 def test_python_may_be_named(machine: Machine) -> None:
     machine.add("my python")
     assert machine.make("setup", f"PYTHON={machine.bin / 'my python'}").returncode == 0
+
+
+@pytest.mark.parametrize("named", ["/nope", "true", ""])
+def test_a_named_python_that_is_none_is_named(machine: Machine, named: str) -> None:
+    machine.add("true", "#!/bin/sh\n")
+    named = named if named.startswith("/") else str(machine.bin / named)
+    assert f"PYTHON={named} is no Python that runs" in machine.refusal(f"PYTHON={named}")
+    assert not machine.lock.exists()
+
+
+def test_a_named_python_that_is_too_old(machine: Machine) -> None:
+    machine.add("old")
+    machine.state = "old 3.9"
+    assert f"({machine.bin / 'old'} is 3.9)" in machine.refusal(f"PYTHON={machine.bin / 'old'}")
+
+
+def test_a_second_make_does_not_set_up_at_the_same_time(machine: Machine) -> None:
+    machine.add("python3")
+    machine.lock.mkdir()
+    (machine.lock / "make").write_text(f"{os.getpid()}\n")
+    assert f"Another make ({os.getpid()}) is setting up .venv" in machine.refusal()
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    for left in (f"{gone.pid}\n", None):
+        machine.lock.mkdir(exist_ok=True)
+        machine.ready.unlink(missing_ok=True)
+        if left:
+            (machine.lock / "make").write_text(left)
+        assert machine.make("setup").returncode == 0
+        assert not machine.lock.exists()
+
+
+@pytest.mark.parametrize("package", ["torch", "jupyterlab", "pytest"])
+def test_an_environment_without_its_packages_is_set_up_again(
+    machine: Machine, package: str
+) -> None:
+    machine.add("python3")
+    assert machine.make("setup").returncode == 0
+    machine.calls()
+    (machine.checkout / ".venv/lib/python3.12/site-packages" / package).rmdir()
+    assert machine.make("setup").returncode == 0
+    assert any("-e .[test]" in call for call in machine.calls())
+    assert machine.make("setup").returncode == 0
+    assert machine.calls() == []
+
+
+@pytest.mark.parametrize("user", ["0", "1000"])
+def test_lab_opens_the_lesson(machine: Machine, user: str) -> None:
+    machine.add("python3")
+    (machine.bin / "id").unlink()
+    machine.add("id", f"#!/bin/sh\necho {user}\n")
+    lesson = machine.checkout / "notebooks" / "x.ipynb"
+    lesson.parent.mkdir()
+    lesson.write_text("")
+    done = machine.make("lab", "START=notebooks/x.ipynb", "ARGS=--port=1")
+    assert done.returncode == 0, done.stderr
+    call = machine.calls()[-1]
+    assert call.startswith("-m jupyterlab --ServerApp.root_dir=.")
+    assert call.endswith(" --LabApp.default_url=/lab/tree/notebooks/x.ipynb --port=1")
+    assert ("--allow-root" in call) == (user == "0")
+    assert machine.make("lab", "START=gone.ipynb").returncode == 0
+    assert "default_url" not in machine.calls()[-1]
+
+
+def test_what_lab_starts_with_exists() -> None:
+    starts = re.findall(r"START ?= ?(\S+)", (ROOT / "Makefile").read_text("utf-8"))
+    starts += re.findall(r"START=(\S+)", (ROOT / "README.md").read_text("utf-8"))
+    assert len(starts) >= 3
+    assert [start for start in starts if not (ROOT / start).is_file()] == []
 
 
 def test_set_up_once(machine: Machine) -> None:

@@ -15,6 +15,7 @@ SETUP, TODO, CHECK, EXTRA, CHECK_EXTRA = "setup", "todo", "check", "extra", "che
 FORMS = (
     "'# SETUP', '# TODO 1 · function_name', '# CHECK 1', '# EXTRA · function_name', '# CHECK EXTRA'"
 )
+_CHECKS = ("check", "check_todo")  # what a check cell calls with its number and function
 _ANCHOR = re.compile(
     r"# (?:(?P<setup>SETUP)|TODO (?P<todo>[1-9]\d*) · (?P<todo_name>[A-Za-z_]\w*)"
     r"|CHECK (?P<check>[1-9]\d*)|EXTRA · (?P<extra_name>[A-Za-z_]\w*)|CHECK (?P<extra>EXTRA))"
@@ -56,6 +57,11 @@ class Anchor:
     def is_check(self) -> bool:
         """Whether the cell judges a task."""
         return self.kind in (CHECK, CHECK_EXTRA)
+
+    @property
+    def task_id(self) -> str:
+        """The ``cell_id`` of the task that a check judges."""
+        return EXTRA if self.kind == CHECK_EXTRA else f"{TODO}-{self.number}"
 
     @property
     def tag(self) -> str | None:
@@ -120,24 +126,53 @@ def check_order(anchors: Sequence[tuple[Anchor | None, int]], report: Report) ->
     for position, (anchor, line) in enumerate(named):
         if anchor.is_task:
             _check_has_check(anchor, line, [later for later, _ in named[position + 1 :]], report)
-        elif anchor.is_check and _task_id(anchor) not in {a.cell_id for a, _ in named[:position]}:
-            report(line, f"{anchor.cell_id} has no {_task_id(anchor)} before it: move or drop it")
+        elif anchor.is_check and anchor.task_id not in {a.cell_id for a, _ in named[:position]}:
+            report(line, f"{anchor.cell_id} has no {anchor.task_id} before it: move or drop it")
 
 
-def check_asserts(anchor: Anchor, tree: ast.Module, line: int, report: Report) -> None:
-    """Refuses a check cell that cannot fail for want of an ``assert``."""
-    if anchor.is_check and not any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
+def check_asserts(anchor: Anchor | None, tree: ast.Module, line: int, report: Report) -> None:
+    """Refuses an ``assert`` that is always true, and a check cell without any."""
+    asserts = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    for node in asserts:
+        if isinstance(node.test, ast.Constant | ast.Tuple):
+            text = ast.unparse(node.test)
+            report(
+                line + node.lineno - 1,
+                f"assert {text} does not depend on what was computed: compare something, "
+                "without parentheses round condition and message",
+            )
+    if anchor and anchor.is_check and not asserts:
         report(line, f"{anchor.cell_id} holds no assert: a check states what must be true")
 
 
-def _task_id(check: Anchor) -> str:
-    return EXTRA if check.kind == CHECK_EXTRA else f"{TODO}-{check.number}"
+def check_subject(
+    anchor: Anchor, task: Anchor | None, tree: ast.Module, line: int, report: Report
+) -> None:
+    """Refuses a check cell whose ``check_todo(k, 'name')`` is about another task than its anchor.
+
+    Args:
+        anchor: a check cell's.
+        task: that of the task it judges, where there is one.
+        tree: the cell.
+        line: the file's line of its first line.
+        report: takes each problem.
+    """
+    wanted = [anchor.number or "EXTRA", task.function if task else None]
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Call) and getattr(node.func, "id", None) in _CHECKS):
+            continue
+        for given, right in zip(node.args, wanted, strict=False):
+            if right and isinstance(given, ast.Constant) and given.value != right:
+                report(
+                    line + node.lineno - 1,
+                    f"{given.value!r} in the check of {anchor.cell_id}: write {right!r}",
+                )
 
 
 def _check_has_check(task: Anchor, line: int, later: list[Anchor], report: Report) -> None:
     check = "# CHECK EXTRA" if task.kind == EXTRA else f"# CHECK {task.number}"
     for anchor in later:
-        if anchor.is_check and _task_id(anchor) == task.cell_id:
+        if anchor.is_check and anchor.task_id == task.cell_id:
             return
         if anchor.kind == task.kind == TODO:
             break

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from parlab.author.check import compare_notebook, stray_notebooks, with_outputs
+from parlab.author.check import compare_notebook, stray_files, with_outputs
 from parlab.author.execute import ExecutionFailed, execute
-from parlab.author.files import write_together
+from parlab.author.files import leftovers, write_together
 from parlab.author.lesson import read_lesson
 from parlab.author.notebooks import (
     SOLUTION,
@@ -45,7 +45,11 @@ def build(repository: Repository, names: Sequence[str], say: Say) -> bool:
         Refused: a name is unknown.
     """
     done = True
-    for source in _sources(repository, names):
+    sources = _sources(repository, names)
+    for path in _leftovers(repository):
+        path.unlink()
+        say(f"{repository.relative(path)}: removed, left by a build that was cut short")
+    for source in sources:
         try:
             made = _compose(source, repository)
             _build_lesson(source.stem, made, repository, say)
@@ -81,7 +85,16 @@ def check(repository: Repository, names: Sequence[str], say: Say) -> bool:
             shown = repository.relative(source)
             found += compare_notebook(path, notebook, repository.root, shown)
     if not names:
-        found += stray_notebooks(repository.root, _built(repository))
+        found += stray_files(repository.root, _built(repository))
+        found += [
+            f"{repository.relative(path)}: left by a build that was cut short; run parlab build"
+            for path in _leftovers(repository)
+        ]
+        found += [
+            f"{page}: missing; restore it (git checkout {page})"
+            for page in PAGES
+            if not (repository.root / page).is_file()
+        ]
         for page in _moved_pages(repository)[0]:
             found.append(f"{repository.relative(page)}: links lead elsewhere; run parlab links")
     for difference in _grouped(found):
@@ -124,12 +137,12 @@ def rewrite_links(repository: Repository, say: Say) -> bool:
 
 def _grouped(differences: list[str]) -> list[str]:
     """The differences, those with one diff in several notebooks said once for all of them."""
-    groups: dict[str, list[str]] = {}
+    titles: dict[str, list[str]] = {}  # by diff; a difference without one is its own
     for difference in differences:
-        title, _, diff = difference.partition("\n")
-        groups.setdefault(diff or title, []).append(title)
+        title, line_end, diff = difference.partition("\n")
+        titles.setdefault(line_end + diff or title, []).append(title)
     return [
-        "\n".join(titles if diff in titles else [*titles, diff]) for diff, titles in groups.items()
+        "\n".join(group) + key if key.startswith("\n") else key for key, group in titles.items()
     ]
 
 
@@ -158,6 +171,11 @@ def _sources(repository: Repository, names: Sequence[str]) -> list[Path]:
 def _built(repository: Repository) -> set[str]:
     """The paths of all notebooks that the sources make."""
     return {path for source in _sources(repository, ()) for path in notebook_paths(source.stem)}
+
+
+def _leftovers(repository: Repository) -> list[Path]:
+    paths = {*PAGES, *_built(repository)}
+    return list(leftovers(sorted({(repository.root / path).parent for path in paths})))
 
 
 def _compose(source: Path, repository: Repository) -> Notebooks:

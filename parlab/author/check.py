@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbformat import NotebookNode
+from nbformat import NotebookNode, ValidationError
 
 from parlab.author.notebooks import FOLDERS, SOLUTION, serialize
 
@@ -27,34 +27,44 @@ def compare_notebook(path: str, built: NotebookNode, root: Path, source: str) ->
         root: the repository's root.
         source: the lesson's source, to name in the answer.
     """
-    file = root / path
+    file, remedy = root / path, f"run parlab build {Path(path).stem}"
     if not file.is_file():
-        return [f"{path}: missing; run parlab build {Path(path).stem}"]
+        return [f"{path}: missing; {remedy}"]
     data = file.read_bytes()
     try:
         committed = json.loads(data)
         cells = _texts(committed["cells"])
-    except (ValueError, KeyError, TypeError) as error:
-        return [f"{path}: not a notebook ({type(error).__name__}: {error}); build it anew"]
-    found = list(_compare_cells(path, cells, _texts(built.cells), source))
+        _check_outputs(committed["cells"])
+    except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
+        what = str(error).partition("\n")[0]
+        return [f"{path}: not a notebook ({type(error).__name__}: {what}); {remedy}"]
+    found = list(_compare_cells(path, cells, _texts(built.cells), source, remedy))
     wanted = built
     if path.startswith(f"{SOLUTION}/"):
-        found += _unexecuted(path, committed["cells"])
+        found += [f"{path}: {what}; {remedy}" for what in _unexecuted(committed["cells"])]
         wanted = with_outputs(built, committed) or built
-    if not found and data != serialize(wanted):
-        found.append(_diff(f"{path}: metadata or layout", data, serialize(wanted), source))
+    expected = serialize(wanted)
+    if not found and data.replace(b"\r\n", b"\n") == expected != data:
+        found.append(f"{path}: line ends are CRLF: let git keep LF (.gitattributes), then {remedy}")
+    elif not found and data != expected:
+        found.append(_diff(f"{path}: metadata or layout", data, expected, source))
     return found
 
 
-def stray_notebooks(root: Path, expected: set[str]) -> list[str]:
-    """Names the notebooks that no source builds."""
+def stray_files(root: Path, expected: set[str]) -> list[str]:
+    """Names the notebooks that no source builds, and the sources where none belongs."""
     found = []
     for folder in FOLDERS:
-        for file in sorted((root / folder).rglob("*.ipynb")):
+        for file in sorted((root / folder).rglob("*")):
             path = file.relative_to(root).as_posix()
+            kind = file.suffix.lower()
             hidden = any(part.startswith(".") for part in Path(path).parts)
-            if path not in expected and not hidden:
+            if hidden or path in expected or (kind == ".py" and file.parent == root / SOLUTION):
+                continue
+            if kind == ".ipynb":
                 found.append(f"{path}: no source builds this notebook; delete it or add the source")
+            elif kind == ".py":
+                found.append(f"{path}: no place for a source; delete it or move it to {SOLUTION}/")
     return found
 
 
@@ -84,9 +94,20 @@ def _text(cell: Any) -> str:
     return source if isinstance(source, str) else "".join(source)
 
 
-def _compare_cells(path: str, committed: _Cells, built: _Cells, source: str) -> Iterator[str]:
+def _check_outputs(cells: list[Any]) -> None:
+    """Raises where what a code cell holds besides its source could not be read."""
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            cell["execution_count"]  # noqa: B018
+            for output in cell["outputs"]:
+                nbformat.validate(nbformat.from_dict(output), "output", 4, 5)
+
+
+def _compare_cells(
+    path: str, committed: _Cells, built: _Cells, source: str, remedy: str
+) -> Iterator[str]:
     if committed.keys() == built.keys() and list(committed) != list(built):
-        yield f"{path}: the cells stand in another order than in {source}"
+        yield f"{path}: the cells stand in another order than in {source}; {remedy}"
         committed = {cell_id: committed[cell_id] for cell_id in built}
     for here, there in _aligned(list(committed), list(built)):
         if here is None:
@@ -97,7 +118,9 @@ def _compare_cells(path: str, committed: _Cells, built: _Cells, source: str) -> 
             renamed = f", committed as {here}" if here != there else ""
             title = f"{path}: cell {there}{renamed}"
         given, wanted = committed.get(here or "", ""), built.get(there or "", "")
-        if here != there or given != wanted:
+        if here != there and given == wanted:
+            yield f"{title}; {remedy}"
+        elif given != wanted:
             yield _diff(title, given, wanted, source)
 
 
@@ -117,11 +140,15 @@ def _diff(title: str, committed: str | bytes, built: str | bytes, source: str) -
     return "\n".join([title, *(f"  {line}" for line in lines)])
 
 
-def _unexecuted(path: str, cells: list[Any]) -> Iterator[str]:
-    for cell in cells:
-        if cell["cell_type"] != "code":
-            continue
-        if cell.get("execution_count") is None:
-            yield f"{path}: cell {cell.get('id')} has not been executed; run parlab build"
-        elif any(output.get("output_type") == "error" for output in cell.get("outputs", [])):
-            yield f"{path}: cell {cell.get('id')} has failed; mend it and run parlab build"
+def _unexecuted(cells: list[Any]) -> Iterator[str]:
+    """What shows that a solution has not been executed from top to bottom."""
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    for count, cell in enumerate(code, 1):
+        if cell["execution_count"] is None:
+            yield f"cell {cell.get('id')} has not been executed"
+        elif cell["execution_count"] != count:
+            yield f"cell {cell.get('id')} was executed as {cell['execution_count']}, not as {count}"
+        if any(output["output_type"] == "error" for output in cell["outputs"]):
+            yield f"cell {cell.get('id')} has failed"
+    if not any(cell["outputs"] for cell in code):
+        yield "no cell has an output"

@@ -2,12 +2,13 @@
 
 A message is a string that on the Chinese side holds Chinese and on the English side none, and that
 stands in an assert's message, a call's argument (an exception's included), a dict's value or a
-list's or tuple's element. Never in a dict's key, a subscript or a comparison: there the program
-itself would differ.
+list's or tuple's element. Never in a dict's key, a subscript, a comparison or what is looked up or
+opened: there the program itself would differ. Docstrings stand in both languages or in none.
 """
 
 import ast
 import enum
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -68,10 +69,17 @@ _PASSING_FIELDS = {
     (ast.Subscript, "value"),
     (ast.keyword, "value"),
 }
+# Calls whose first argument is a key, a name or a pattern.
+_LOOKUP = re.compile(
+    r"get|pop|setdefault|startswith|endswith|removeprefix|removesuffix|r?split|r?partition"
+    r"|[lr]?strip|r?find|r?index|count|replace|open|Path|(?:get|set|has|del)attr|int|float|eval|exec"
+)
 _NOT_A_MESSAGE = (
     "a translated string that is not a message (put it straight into an assert's message, a "
     "call's argument, a dict's value or a list's element)"
 )
+_PERCENT_FIELD = re.compile(r"%(?:\(\w*\))?[-+ #0]*[\d*]*(?:\.[\d*]+)?[a-zA-Z]")
+_BRACE_FIELD = re.compile(r"(?<!\{)(?:\{\{)*(\{[^{}]*\})")
 _DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -87,10 +95,14 @@ def _compare(zh: ast.AST, en: ast.AST, place: Place) -> Iterator[Difference]:
     if type(zh) is not type(en):
         yield _differ(zh, en)
         return
+    if _documented(zh) != _documented(en):
+        yield _differ(zh, en, "a docstring on one side only")
+    if _fields_of_format(zh) != _fields_of_format(en):
+        yield _differ(zh, en, "the placeholders of a message")
     for field in zh._fields:
         here, there = _children(zh, field), _children(en, field)
-        within = _place(zh, field, place)
-        for one, other in zip(here, there, strict=False):
+        for position, (one, other) in enumerate(zip(here, there, strict=False)):
+            within = _place(zh, field, position, place)
             if isinstance(one, ast.AST) and isinstance(other, ast.AST):
                 yield from (found.inside(zh, en) for found in _compare(one, other, within))
             elif type(one) is not type(other) or one != other:
@@ -103,18 +115,45 @@ def _children(node: ast.AST, field: str) -> list[object]:
     value = getattr(node, field, None)
     if not isinstance(value, list):
         return [value]
-    if isinstance(node, _DOCUMENTED) and field == "body" and ast.get_docstring(node) is not None:
-        return value[1:]
-    return value
+    return value[1:] if field == "body" and _documented(node) else value
 
 
-def _place(node: ast.AST, field: str, outside: Place) -> Place:
+def _documented(node: ast.AST) -> bool:
+    return isinstance(node, _DOCUMENTED) and ast.get_docstring(node) is not None
+
+
+def _place(node: ast.AST, field: str, position: int, outside: Place) -> Place:
     key = (type(node), field)
-    if outside is Place.KEY or key in _KEY_FIELDS:
+    looked_up = key == (ast.Call, "args") and position == 0 and _looks_up(node)
+    if outside is Place.KEY or key in _KEY_FIELDS or looked_up:
         return Place.KEY
     if key in _MESSAGE_FIELDS:
         return Place.MESSAGE
     return outside if key in _PASSING_FIELDS else Place.CODE
+
+
+def _looks_up(call: ast.AST) -> bool:
+    function = getattr(call, "func", None)
+    name = getattr(function, "attr", None) or getattr(function, "id", None)
+    return isinstance(name, str) and bool(_LOOKUP.fullmatch(name))
+
+
+def _fields_of_format(node: ast.AST) -> list[str]:
+    """What ``"…" % values`` and ``"…".format(values)`` put in, where ``node`` is one of these.
+
+    The order of plain ``%`` fields counts, that of all others is free.
+    """
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        text, form = node.left, _PERCENT_FIELD
+    elif isinstance(node, ast.Attribute) and node.attr == "format":
+        text, form = node.value, _BRACE_FIELD
+    else:
+        return []
+    if not (isinstance(text, ast.Constant) and isinstance(text.value, str)):
+        return []
+    fields = form.findall(text.value)
+    plain = form is _PERCENT_FIELD and not any("(" in field for field in fields)
+    return fields if plain else sorted(fields)
 
 
 def _is_text(node: ast.AST) -> bool:

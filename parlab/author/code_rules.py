@@ -20,12 +20,15 @@ _PLOT_CALL = re.compile(
     r"annotate|arrow|axhline|axhspan|axvline|axvspan|bar|bar_label|barh|boxplot|broken_barh"
     r"|clabel|colorbar|contour|contourf|errorbar|eventplot|figtext|fill|fill_between"
     r"|fill_betweenx|hist|hlines|imshow|label_outer|legend|loglog|matshow|pcolormesh|pie"
-    r"|plot|quiver|scatter|semilogx|semilogy|set|set_label|set_text|set_title|set_xlabel"
-    r"|set_xticklabels|set_xticks|set_ylabel|set_yticklabels|set_yticks|set_zlabel|stackplot"
-    r"|stairs|stem|step|suptitle|supxlabel|supylabel|table|text|title|violinplot|vlines"
+    r"|plot|quiver|scatter|semilogx|semilogy|set|set_label|set_text|set_title"
+    r"|set_window_title|set_[xyz](?:label|ticks|ticklabels)|stackplot|stairs|stem|step|suptitle|supxlabel|supylabel|table|text|title|violinplot|vlines"
     r"|xlabel|xticks|ylabel|yticks"
 )
 _DRAWING = re.compile(r"(?:draw|plot)(?:_\w+)?")
+# matplotlib's classes that write their first arguments.
+_TEXT_CLASS = re.compile(r"Text|TextArea|Annotation|AnchoredText")
+# Whatever takes one of these writes it into a figure.
+_LABELS = {"label", "labels", "title", "suptitle", "xlabel", "ylabel", "zlabel"}
 
 
 def parse_python(source: str) -> ast.Module:
@@ -103,10 +106,25 @@ def check_comments(cell: Cell, report: Report) -> None:
 def check_plot_text(cell: Cell, tree: ast.Module, report: Report) -> None:
     """Refuses Chinese in a plot call: hosted runtimes have no font for it."""
     found: set[tuple[int, str, str]] = set()
+    imported = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("matplotlib")
+        for alias in node.names
+    }
     for node in ast.walk(tree):
-        name = _plot_call(node)
-        if name:
-            found |= {(line, run, name) for line, run in _cjk_strings(node)}
+        if not isinstance(node, ast.Call):
+            continue
+        name = _called(node)
+        bare = isinstance(node.func, ast.Name)
+        drawn: list[ast.AST] = [word for word in node.keywords if word.arg in _LABELS]
+        if (
+            _DRAWING.fullmatch(name)
+            or _TEXT_CLASS.fullmatch(name)
+            or (name in imported if bare else _PLOT_CALL.fullmatch(name))
+        ):
+            drawn = [*node.args, *node.keywords]
+        found |= {(line, run, name) for line, run in _cjk_strings(drawn)}
     for line, run, name in sorted(found):
         report(
             cell.line + line,
@@ -115,20 +133,14 @@ def check_plot_text(cell: Cell, tree: ast.Module, report: Report) -> None:
         )
 
 
-def _plot_call(node: ast.AST) -> str | None:
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and (
-            _PLOT_CALL.fullmatch(node.func.attr) or _DRAWING.fullmatch(node.func.attr)
-        ):
-            return node.func.attr
-        if isinstance(node.func, ast.Name) and _DRAWING.fullmatch(node.func.id):
-            return node.func.id
-    return None
+def _called(call: ast.Call) -> str:
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
-def _cjk_strings(call: ast.AST) -> Iterator[tuple[int, str]]:
-    assert isinstance(call, ast.Call)
-    for argument in [*call.args, *call.keywords]:
+def _cjk_strings(arguments: list[ast.AST]) -> Iterator[tuple[int, str]]:
+    for argument in arguments:
         for node in ast.walk(argument):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 run = cjk_run(node.value)

@@ -3,6 +3,7 @@
 # mypy: untyped-calls-exclude=nbformat
 
 import asyncio
+import atexit
 import os
 import re
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_client.kernelspec import NoSuchKernel
+from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat import NotebookNode
@@ -69,8 +71,8 @@ async def _execute_all(notebooks: Mapping[str, NotebookNode], root: Path) -> Non
         # Not gather: it would cancel the tasks too, and a second time stops their cleaning up.
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
-        await _cancel(tasks)  # this stops the kernels
-        await _cancel([task for task in asyncio.all_tasks() if task is not asyncio.current_task()])
+        # At once with what they wait for, which nbclient would leave running without a kernel.
+        await _cancel(asyncio.all_tasks() - {asyncio.current_task()})
     for task in done:
         task.result()
 
@@ -93,11 +95,17 @@ async def _execute_one(path: str, notebook: NotebookNode, root: Path) -> None:
         on_cell_start=lambda cell, cell_index: running.append(cell),
     )
     metadata = dict(notebook.metadata)
+    manager = client.create_kernel_manager()
     try:
         # What cells print arrives as output; a kernel's own log is of no use to authors.
         await client.async_execute(env=_environment(root), stderr=subprocess.DEVNULL)
     except (CellExecutionError, CellTimeoutError, NoSuchKernel, RuntimeError) as error:
         raise ExecutionFailed(path, running[-1] if running else None, str(error)) from None
+    finally:
+        # nbclient leaves its kernel running when cancelled while it starts or stops it.
+        if isinstance(manager, AsyncKernelManager) and manager.has_kernel:
+            await manager.shutdown_kernel(now=True)
+        atexit.unregister(client._cleanup_kernel)
     notebook.metadata = NotebookNode(metadata)
     for cell in notebook.cells:
         if cell.cell_type == "code":

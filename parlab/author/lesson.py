@@ -13,6 +13,7 @@ from parlab.author.anchors import (
     check_anchor_lines,
     check_asserts,
     check_order,
+    check_subject,
 )
 from parlab.author.code_pairs import compare_code
 from parlab.author.code_rules import (
@@ -23,14 +24,16 @@ from parlab.author.code_rules import (
     parse_cell,
 )
 from parlab.author.embed import check_imports
-from parlab.author.markers import check_markers, check_stub, stub
+from parlab.author.markers import check_markers, check_stub, solution_blocks, stub
 from parlab.author.problems import Problem, Refused
-from parlab.author.prose import compare_prose
+from parlab.author.prose import check_prose, compare_prose
 from parlab.author.repo_links import check_repo_links
 from parlab.author.repository import Repository
 from parlab.author.source import Cell, Report, read_cells
 
 LANGUAGES = ("zh", "en")
+# Characters; a shorter block, such as `return x`, gives nothing away.
+_SHORTEST_GIVEAWAY = 12
 
 
 @dataclass(frozen=True)
@@ -94,15 +97,19 @@ def read_lesson(source: Path, repository: Repository, built: Collection[str]) ->
         check_language(cell, report)
         check_nbval_markers(cell, report)
         if cell.markdown:
+            check_prose(cell, report)
             check_repo_links(cell, repository, built, report)
+    anchors = [anchor_of(zh.source) for zh, _ in pairs if not zh.markdown]
+    tasks = {anchor.cell_id: anchor for anchor in anchors if anchor and anchor.is_task}
     for zh, en in pairs:
         if zh.tags != en.tags:
             report(en.line, f"tags {list(en.tags)} differ from the Chinese cell's {list(zh.tags)}")
         if zh.markdown:
             compare_prose(zh, en, report)
         else:
-            _check_code(zh, en, repository, report)
+            _check_code(zh, en, tasks, repository, report)
     check_order([(anchor_of(zh.source), zh.line + 1) for zh, _ in pairs if not zh.markdown], report)
+    _check_hidden(pairs, report)
     if problems:
         raise Refused(problems)
     return Lesson(source.stem, source, _units(source.stem, pairs))
@@ -136,7 +143,9 @@ def _pair(cells: list[Cell], report: Report) -> list[tuple[Cell, Cell]]:
     return pairs
 
 
-def _check_code(zh: Cell, en: Cell, repository: Repository, report: Report) -> None:
+def _check_code(
+    zh: Cell, en: Cell, tasks: dict[str, Anchor], repository: Repository, report: Report
+) -> None:
     anchor = anchor_of(zh.source)
     trees: list[ast.Module] = []
     sound = True
@@ -155,8 +164,9 @@ def _check_code(zh: Cell, en: Cell, repository: Repository, report: Report) -> N
                 check_stub(cell.source, anchor, cell.line + 1, report)
         else:
             sound = False
-        if anchor:
-            check_asserts(anchor, tree, cell.line + 1, report)
+        check_asserts(anchor, tree, cell.line + 1, report)
+        if anchor and anchor.is_check:
+            check_subject(anchor, tasks.get(anchor.task_id), tree, cell.line + 1, report)
     if zh is not en:
         if anchor_of(en.source) != anchor:
             first = zh.source.split("\n")[0]
@@ -186,6 +196,26 @@ def _parse_stub(source: str, anchor: Anchor) -> ast.Module | None:
         return ast.parse(stub(source, anchor.label))
     except SyntaxError:
         return None  # already reported by check_stub
+
+
+def _check_hidden(pairs: list[tuple[Cell, Cell]], report: Report) -> None:
+    """Refuses an exercise that shows somewhere, line for line, what a solution block hides."""
+    shown: list[tuple[Cell, str]] = []
+    blocks: dict[str, str] = {}
+    for cell in dict.fromkeys(cell for pair in pairs for cell in pair):
+        anchor = None if cell.markdown else anchor_of(cell.source)
+        task = anchor if anchor and anchor.is_task else None
+        visible = stub(cell.source, task.label) if task else cell.source
+        shown.append((cell, "\n".join(line.strip() for line in f"\n{visible}\n".split("\n"))))
+        for block in solution_blocks(cell.source) if task else ():
+            blocks[block] = task.label if task else ""
+    for block, label in blocks.items():
+        for cell, visible in shown:
+            if len(block) >= _SHORTEST_GIVEAWAY and f"\n{block}\n" in visible:
+                report(
+                    cell.line_with(block.split("\n")[0]),
+                    f"the solution of {label} stands here too: exercises would show it; reword it",
+                )
 
 
 def _units(lesson: str, pairs: list[tuple[Cell, Cell]]) -> tuple[Unit, ...]:

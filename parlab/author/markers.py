@@ -26,6 +26,7 @@ def check_markers(source: str, anchor: Anchor | None, line: int, report: Report)
     sound = True
     opened: int | None = None
     blocks = 0
+    lines = source.split("\n")
 
     def fail(at: int, message: str) -> None:
         nonlocal sound
@@ -47,6 +48,9 @@ def check_markers(source: str, anchor: Anchor | None, line: int, report: Report)
         elif not opened:
             fail(number, f"{END!r} closes nothing: put {BEGIN!r} before the solution")
         else:
+            block = lines[opened - line + 1 : number - line]
+            if all(text.lstrip()[:1] in ("", "#") for text in block):
+                fail(opened, f"the block after {BEGIN!r} holds no code: put the solution into it")
             opened = None
             blocks += 1
     if opened:
@@ -71,6 +75,19 @@ def stub(source: str, label: str) -> str:
         elif not hidden:
             kept.append(line)
     return "\n".join(kept)
+
+
+def solution_blocks(source: str) -> list[str]:
+    """The lines of each solution block, without their indents."""
+    blocks: list[list[str]] = []
+    hidden = False
+    for line in map(str.strip, source.split("\n")):
+        if line == BEGIN:
+            blocks.append([])
+        elif hidden and line != END:
+            blocks[-1].append(line)
+        hidden = line == BEGIN or (hidden and line != END)
+    return ["\n".join(block) for block in blocks]
 
 
 def check_stub(source: str, anchor: Anchor, line: int, report: Report) -> None:

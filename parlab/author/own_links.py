@@ -7,13 +7,13 @@ built notebook under that owner and name: that is how a former address is recogn
 import re
 from collections.abc import Callable, Collection, Iterable
 
-from parlab.author.repository import Repository
+from parlab.author.repository import NAME_FORM, OWNER_FORM, Repository
 
 PAGES = ("README.md", "CONTRIBUTING.md", "colab/README.md")
 _ADDRESS = re.compile(
     r"(?P<host>(?:colab\.research\.google\.com/github|github\.com|raw\.githubusercontent\.com"
     r"|mybinder\.org/v2/gh)/|git@github\.com:)"
-    r"(?P<owner>[A-Za-z0-9-]+)/(?P<name>[\w.-]*[\w-])(?P<rest>/[^\s()<>\"'\]`]*)?"
+    rf"(?P<owner>{OWNER_FORM})/(?P<name>{NAME_FORM})(?P<rest>/[^\s()<>\"'\]`]*)?"
 )
 _FILE = re.compile(r"(?P<kind>/(?:blob|tree|raw))/(?P<where>[^#?]+)(?P<tail>[#?].*)?")
 _WORKFLOW = re.compile(r"/actions/workflows/(?P<file>[^/?#]+)")

@@ -10,9 +10,13 @@ from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from parlab.author.source import Cell, Report
-from parlab.author.text import numbers, one_sided
+from parlab.author.text import cjk_run, numbers, one_sided
 
 _HTML_LINK = re.compile(r"""<[^>]*?\b(?:href|src)\s*=\s*["']([^"']*)""", re.IGNORECASE)
+# ASCII only: Chinese may follow an address without a space.
+_BARE_LINK = re.compile(r"https?://[^\s()<>\"'\x80-\U0010ffff]+")
+_FOLD, _FOLD_END = "<details>", "</details>"
+_FOLD_TAG = re.compile(r"</?details\b", re.IGNORECASE)
 
 
 @dataclass
@@ -22,19 +26,36 @@ class Outline:
     headings: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     formulas: list[str] = field(default_factory=list)
+    blocks: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    folded_formulas: list[str] = field(default_factory=list)
 
 
 @cache
 def outline(text: str) -> Outline:
-    """The headings' levels, link targets and formulas of a markdown text, code left out."""
+    """The structure of a markdown text, and its words, code left out."""
     found = Outline()
     for token in _parser().parse(text):
         _collect(token, found)
     return found
 
 
+def check_prose(cell: Cell, report: Report) -> None:
+    """Refuses a fold that stays open or hides a formula, and Chinese prose without Chinese."""
+    found = outline(cell.source)
+    if found.blocks.count(_FOLD) != found.blocks.count(_FOLD_END):
+        report(cell.line_with("details>"), "<details> and </details> are not in pairs: mend that")
+    for formula in found.folded_formulas:
+        report(
+            cell.line_with(formula),
+            f"formula {formula!r} inside <details>, where viewers may not set it: say it in words",
+        )
+    if cell.language == "zh" and len(found.words) > 2 and not cjk_run(cell.source):
+        report(cell.line, f"no Chinese in the Chinese cell ({found.words[0]} …): translate it")
+
+
 def compare_prose(zh: Cell, en: Cell, report: Report) -> None:
-    """Refuses headings, links, formulas or numbers that differ between the languages."""
+    """Refuses structure or numbers that differ between the languages."""
     here, there = outline(zh.source), outline(en.source)
     if here.headings != there.headings:
         report(
@@ -44,6 +65,9 @@ def compare_prose(zh: Cell, en: Cell, report: Report) -> None:
         )
     _compare_bags("links", _bag(here.links), _bag(there.links), zh, en, report)
     _compare_bags("formulas", Counter(here.formulas), Counter(there.formulas), zh, en, report)
+    _compare_bags(
+        "folds and table rows", Counter(here.blocks), Counter(there.blocks), zh, en, report
+    )
     _compare_bags("numbers", numbers(zh.source), numbers(en.source), zh, en, report)
 
 
@@ -57,13 +81,24 @@ def _collect(token: Token, found: Outline) -> None:
         found.headings.append(token.tag)
     elif token.type.startswith("math"):
         found.formulas.append(token.content.strip())
+        if found.blocks.count(_FOLD) > found.blocks.count(_FOLD_END):
+            found.folded_formulas.append(found.formulas[-1])
     elif token.type in ("html_block", "html_inline"):
         found.links += _HTML_LINK.findall(token.content)
+        found.blocks += [tag.lower() + ">" for tag in _FOLD_TAG.findall(token.content)]
+    elif token.type == "tr_open":
+        found.blocks.append("table row")
+    elif token.type == "text":
+        found.links += [url.rstrip(".,;:!?") for url in _BARE_LINK.findall(token.content)]
+        found.words += re.findall("[A-Za-z]{2,}", token.content)
     for attribute in ("href", "src"):
         if attribute in token.attrs:
             found.links.append(str(token.attrs[attribute]))
+    automatic = False  # whether the next text is the address of a <link>, collected as such
     for child in token.children or []:
-        _collect(child, found)
+        if not automatic:
+            _collect(child, found)
+        automatic = child.type == "link_open" and child.info == "auto"
 
 
 def _bag(links: list[str]) -> Counter[str]:

@@ -8,7 +8,13 @@ from parlab.author.prose import outline
 from parlab.author.repository import Repository
 from parlab.author.source import Cell, Report
 
-_LINK = re.compile(r"""(?<=[("'<])repo:([^)\s"'>#]*)(#[^)\s"'>]*)?""")
+# Code comes first, so that a link shown in a fence or between backticks is no link.
+_LINK = re.compile(
+    r"""^[ ]{0,3}(?P<fence>`{3,}|~{3,})(?:(?!^[ ]{0,3}(?P=fence)).)*(?:(?P=fence)|\Z)
+    |(?<!`)(?P<ticks>`+)(?!`)(?:(?!\n\s*\n).)+?(?<!`)(?P=ticks)(?!`)
+    |(?<=[("'<])(?P<link>repo:(?P<path>[^)\s"'>#]*)(?P<anchor>\#[^)\s"'>]*)?)""",
+    re.DOTALL | re.MULTILINE | re.VERBOSE,
+)
 
 
 def english_path(path: str) -> str:
@@ -35,13 +41,15 @@ def check_repo_links(
     """
     rewritten = set()
     for found in _LINK.finditer(cell.source):
-        path = found[1]
+        path = found["path"]
+        if path is None:
+            continue  # code
         rewritten.add(found.group())
         line = cell.line_with(found.group())
         if not _exists(path, repository, built):
             report(line, f"link {found.group()!r}: no such file in the repository; mend the path")
         elif cell.language == "en" and english_path(path) in built:
-            wanted = f"repo:{english_path(path)}{found[2] or ''}"
+            wanted = f"repo:{english_path(path)}{found['anchor'] or ''}"
             report(line, f"link {found.group()!r} leads to Chinese: write {wanted!r}")
     for link in outline(cell.source).links:
         if link.startswith("repo:") and link not in rewritten:
@@ -54,8 +62,11 @@ def resolve_repo_links(text: str, repository: Repository, notebook: str, absolut
     """``text`` with its ``repo:`` links made relative to ``notebook``, or absolute on GitHub."""
 
     def replace(found: re.Match[str]) -> str:
-        target = repository.blob(found[1]) if absolute else relative_link(found[1], notebook)
-        return target + (found[2] or "")
+        path = found["path"]
+        if path is None:
+            return found.group()  # code
+        target = repository.blob(path) if absolute else relative_link(path, notebook)
+        return target + (found["anchor"] or "")
 
     return _LINK.sub(replace, text)
 

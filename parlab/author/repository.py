@@ -15,6 +15,21 @@ else:
 
 PYPROJECT = "pyproject.toml"
 TABLE = "tool.parlab.repository"
+# What GitHub allows (a managed user has an underscore), and what an address can hold of git's.
+OWNER_FORM = r"[A-Za-z0-9_-]+"
+NAME_FORM = r"[A-Za-z0-9_.-]*[A-Za-z0-9_-]"
+_PART = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?"
+_FORMS = {
+    "owner": (OWNER_FORM, "letters, digits, - and _"),
+    "name": (
+        rf"(?!.*\.git$){NAME_FORM}",
+        "letters, digits, -, _ and ., with no . or .git at the end",
+    ),
+    "branch": (
+        rf"(?!.*(?:\.\.|\.lock(?:/|$))){_PART}(?:/{_PART})*",
+        "names of letters, digits, -, _ and ., with / between them",
+    ),
+}
 COLAB = "https://colab.research.google.com/github"
 GITHUB = "https://github.com"
 
@@ -54,25 +69,34 @@ def find_repository(start: Path) -> Repository:
     """
     for folder in (start.resolve(), *start.resolve().parents):
         if (folder / PYPROJECT).is_file():
-            text = (folder / PYPROJECT).read_text(encoding="utf-8")
-            return _read(folder, text)
+            return _read(folder, (folder / PYPROJECT).read_bytes())
     raise Refused([Problem(PYPROJECT, 1, f"not found in {start} or above; run this in the course")])
 
 
-def _read(root: Path, text: str) -> Repository:
+def _read(root: Path, data: bytes) -> Repository:
     try:
+        text = data.decode("utf-8")
         table: Any = tomllib.loads(text)
-        for key in TABLE.split("."):
-            table = table.get(key, {})
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        problem = Problem(PYPROJECT, line, f"{error.reason}: save the file as UTF-8")
+        raise Refused([problem]) from None
     except tomllib.TOMLDecodeError as error:
-        raise Refused([Problem(PYPROJECT, 1, f"not valid TOML: {error}")]) from None
-    allowed = {"owner": r"[\w.-]+", "name": r"[\w.-]+", "branch": r"[\w./-]+"}
-    bad = [key for key, form in allowed.items() if not re.fullmatch(form, str(table.get(key, "")))]
-    if bad:
-        lines = text.split("\n")
-        line = lines.index(f"[{TABLE}]") + 1 if f"[{TABLE}]" in lines else 1
-        raise Refused(
-            Problem(PYPROJECT, line, f'{key} = {table.get(key)!r}: give [{TABLE}] a {key} = "..."')
-            for key in bad
+        raise Refused([Problem(PYPROJECT, 1, f"not valid TOML: {error}; mend it")]) from None
+    for key in TABLE.split("."):
+        table = table.get(key) if isinstance(table, dict) else None
+    given = table if isinstance(table, dict) else {}
+    lines = text.splitlines()
+    line = lines.index(f"[{TABLE}]") + 1 if f"[{TABLE}]" in lines else 1
+    problems = [
+        Problem(
+            PYPROJECT,
+            line,
+            f'{key} = {given.get(key)!r}: write {key} = "..." ({allowed}) under [{TABLE}]',
         )
-    return Repository(root, *(str(table[key]) for key in allowed))
+        for key, (form, allowed) in _FORMS.items()
+        if not (isinstance(given.get(key), str) and re.fullmatch(form, given[key]))
+    ]
+    if problems:
+        raise Refused(problems)
+    return Repository(root, *(given[key] for key in _FORMS))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from parlab.author.lesson import Lesson, read_lesson
 from parlab.author.notebooks import notebook_paths
+from parlab.author.own_links import PAGES
 from parlab.author.problems import Refused
 from parlab.author.repository import Repository, find_repository
 
@@ -116,7 +117,7 @@ def fail():
 
 def make_course(root: Path, body: str = BODY) -> Repository:
     """Writes the course under ``root``."""
-    files = {"pyproject.toml": _PYPROJECT, "colab/README.md": "", **_MODULES}
+    files = {"pyproject.toml": _PYPROJECT, **dict.fromkeys(PAGES, ""), **_MODULES}
     for path, text in {**files, SOURCE: HEADER + body}.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text, encoding="utf-8")
