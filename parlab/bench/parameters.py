@@ -99,13 +99,13 @@ def load(decoder: Decoder, index: int, read: Callable[[str, tuple[int, ...]], Te
 
 
 def random_weights(seed: int) -> Callable[[str, tuple[int, ...]], Tensor]:
-    """Seeded by name, so that every mesh starts from the same model: N(0, 0.02), norms 1."""
+    """Seeded by name, so that every mesh starts from the same model: N(0, 1/columns), norms 1."""
 
     def read(name: str, shape: tuple[int, ...]) -> Tensor:
         if len(shape) == 1:
             return torch.ones(shape)
         generator = torch.Generator().manual_seed(seed * 1_000_003 + zlib.crc32(name.encode()))
-        return torch.randn(shape, generator=generator) * 0.02
+        return torch.randn(shape, generator=generator) * shape[1] ** -0.5
 
     return read
 
