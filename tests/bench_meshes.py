@@ -22,18 +22,19 @@ from parlab.bench.correctness import compare, train
 from parlab.bench.mesh import Mesh
 from parlab.bench.model import ModelConfig
 from parlab.bench.parameters import random_weights
+from parlab.bench.traffic import counting
 from parlab.bench.training import Plan, Trainer
 
 SCHEDULES = ("GPipe", "1F1B", "Interleaved1F1B", "InterleavedZeroBubble", "ZBVZeroBubble")
 KINDS = ("plain", "tied")
-PLAN = Plan(global_batch=8, micro_batch=1, sequence_length=32, learning_rate=1e-3)
+PLAN = Plan(global_batch=8, micro_batch=1, sequence_length=32, learning_rate=1e-4)
 
 
 def config(model: str) -> ModelConfig:
     """"plain-8": 8 layers, untied, no QK norm. 8 KV heads for tp = 8."""
     kind, layers = model.split("-")
     tied = kind == "tied"
-    return ModelConfig(int(layers), 32, 16, 8, 4, 40, 64, qk_norm=tied, tied_embeddings=tied)
+    return ModelConfig(int(layers), 32, 16, 8, 8, 40, 64, qk_norm=tied, tied_embeddings=tied)
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,15 @@ def reference(model: str) -> dict:
     return train(trainer, batches())
 
 
+def _traffic(trainer: Trainer) -> list:
+    """Each rank's rows of one steady step."""
+    with counting(trainer.axes) as counter:
+        trainer.step(*batches(1)[0])
+    rows = [None] * trainer.axes.mesh.world_size
+    dist.all_gather_object(rows, counter.rows())
+    return rows
+
+
 def run(folder: Path) -> None:
     dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
     cases = [Case(**case) for case in json.loads((folder / "cases.json").read_text())]
@@ -102,6 +112,7 @@ def run(folder: Path) -> None:
         started = time.perf_counter()
         trainer = Trainer(config(case.model), case.plan, axes[case.mesh], random_weights(1))
         outcome = compare(trainer, train(trainer, batches()), references[case.model])
+        outcome["traffic"] = _traffic(trainer)
         results.append({**asdict(case), **outcome, "seconds": time.perf_counter() - started})
         if dist.get_rank() == 0:
             (folder / "results.json").write_text(json.dumps(results, indent=1))

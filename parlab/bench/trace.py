@@ -182,3 +182,14 @@ def heading(operations: list[Any], direction: str) -> list[Any]:
         for operation in operations:
             _directions[operation.tensor.data_ptr()] = direction
     return operations
+
+
+@contextmanager
+def directions(addresses: dict[int, str]) -> Iterator[None]:
+    """Let `heading` fill `addresses` inside the block."""
+    global _directions
+    _directions = addresses
+    try:
+        yield
+    finally:
+        _directions = None
