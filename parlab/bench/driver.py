@@ -116,16 +116,37 @@ def relative(path: Path, root: Path) -> str:
 def prepare(job: Job) -> None:
     """Writes ``job.json`` into a folder that holds nothing of an earlier run."""
     job.folder.mkdir(parents=True, exist_ok=True)
-    for pattern in ("rank-*.json", "progress-*.json", "failure-*.json", "job.json", "log.txt"):
+    for pattern in ("rank-*.json", "progress-*.json", "failure-*.json", "job.json", "log-*.txt"):
         for stale in job.folder.glob(pattern):
             stale.unlink()
     mesh = {"pp": job.mesh.pp, "cp": job.mesh.cp, "tp": job.mesh.tp}
     content = {
         "name": job.name, "workload": job.workload, "mesh": mesh, "device": job.device,
         "reference": str(job.reference) if job.reference else None, "inject": job.inject,
-        "timeout_s": job.timeout_s,
+        "timeout_s": job.timeout_s, "run_id": job.nodes.run_id,
     }  # fmt: skip
     write_file(job.folder / "job.json", json.dumps(content, indent=1))
+
+
+def await_prepared(job: Job, say: Say, patience_s: float = 600.0) -> None:
+    """On a node other than the first: waits until node 0 has prepared this run's job folder.
+
+    Raises:
+        TimeoutError: it did not within ``patience_s`` seconds.
+    """
+    path, deadline = job.folder / "job.json", time.monotonic() + patience_s
+    say(f"{job.name}: waiting for node 0 to prepare {relative(job.folder, job.root)}")
+    while time.monotonic() < deadline:
+        try:
+            if json.loads(path.read_text("utf-8"))["run_id"] == job.nodes.run_id:
+                return
+        except (OSError, ValueError, KeyError):
+            pass
+        time.sleep(POLL_S)
+    raise TimeoutError(
+        f"node 0 prepared no {job.name} with run id {job.nodes.run_id!r} within {patience_s:.0f} s:"
+        f" do all nodes see {job.folder}, and did node 0 start?"
+    )
 
 
 def run(job: Job, say: Say) -> Outcome:
@@ -134,7 +155,8 @@ def run(job: Job, say: Say) -> Outcome:
     An interruption (Ctrl-C, SIGTERM as the caller turned it into an exception) ends the job within
     five seconds and comes back in the outcome, so that a record can be written first.
     """
-    start, log = time.monotonic(), job.folder / "log.txt"
+    start, log = time.monotonic(), job.folder / f"log-node{job.nodes.rank}.txt"
+    log.unlink(missing_ok=True)
     line = [sys.executable, *command(job)[1:]]
     supervisor = subprocess.Popen(
         [sys.executable, "-m", "parlab.bench.supervise", str(log.resolve()), *line],

@@ -46,7 +46,7 @@ def document(job: dict) -> dict:
     late = 0.02 * coordinate["pp"]
     events = [
         {"kind": "compute", "name": "F", "stage": 0, "microbatch": 0, "start": late,
-         "end": late + 0.06},
+         "end": late + 0.08},
         {"kind": "collective", "operation": "all_reduce", "axis": "tp", "cause": "layers",
          "group": list(range(world)), "sequence": 0, "start": late + 0.02, "end": late + 0.03,
          "blocked": [[late + 0.02, late + 0.03]]},
@@ -59,7 +59,7 @@ def document(job: dict) -> dict:
         "rank": RANK, "coordinate": coordinate, "host": "host", "pid": os.getpid(),
         "clock_offset_s": 0.0,
         "steps": [{"start": n, "end": n + 0.1 + 0.01 * n / world} for n in (1, 2, 3)],
-        "trace": {"start": 0.0, "end": 0.12, "events": events},
+        "trace": {"start": 0.0, "end": 0.14, "events": events},
         "traffic": [traffic] if world > 1 else [],
         "peak_memory_mb": 100.0 + RANK, "memory_source": "VmHWM", "loss": [5.5, 5.4, 5.3],
         "parameters": {"count": 1000, "local_count": 1000 // world},
