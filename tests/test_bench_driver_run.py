@@ -82,14 +82,16 @@ def test_the_right_rank_is_named(
 
 
 @pytest.mark.parametrize("rank", [0, 2])
-def test_a_hang_is_found_by_the_time_limit(tmp_path: Path, rank: int) -> None:
+def test_a_hang_is_found_at_the_time_limit(tmp_path: Path, rank: int) -> None:
     job = make(tmp_path, {"rank": rank, "what": "hang", "phase": "measure"}, timeout_s=8.0)
-    prepare(job)
-    # The others got one phase further before they wait, as they would in a real job.
     outcome, _ = go(job)
-    assert outcome.failure is not None and outcome.failure["kind"] == "hang"
+    assert outcome.failure is not None
+    assert (outcome.failure["kind"], outcome.failure["rank"]) == ("hang", rank)
+    assert f"rank {rank} stood still" in outcome.failure["message"]
+    assert "fault (" in outcome.failure["message"]  # where it stands
     assert "measure 1/3" in outcome.failure["message"]
     assert outcome.seconds < 9
+    assert not list(ROOT.glob("core*"))
 
 
 def test_slow_is_no_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import re
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 PHASES = ("start", "build", "warmup", "measure", "trace", "correctness", "done")
@@ -20,6 +21,10 @@ _MEMORY = re.compile(r"out of memory|can(?:'t|not) allocate memory|MemoryError|b
 _EXIT = re.compile(
     r"rank\s*: (?P<rank>\d+) \(local_rank: \d+\)\s*\n\s*exitcode\s*: (?P<code>-?\d+)"
 )
+# Python's fault handler, and the frames in which a rank waits for others.
+_THREAD = re.compile(r"^(?P<current>Current t|T)hread 0x\w+.*:$", re.MULTILINE)
+_FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<name>\S+)', re.MULTILINE)
+_WAITS = re.compile(r"distributed_c10d|_functional_collectives|wait|recv|collectives\.py|barrier")
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,8 @@ class Evidence:
         failures: rank → ``failure-<rank>.json``.
         progress: rank → ``progress-<rank>.json``.
         finished: the ranks that wrote ``rank-<rank>.json``.
-        log: all that was printed.
+        log: what torchrun printed.
+        rank_logs: rank → what it printed; its stacks where the time was up.
         now: the time at the end, on the clock of ``progress``'s ``time``.
     """
 
@@ -46,6 +52,7 @@ class Evidence:
     progress: Mapping[int, Mapping[str, Any]]
     finished: frozenset[int]
     log: str
+    rank_logs: Mapping[int, str]
     now: float
 
 
@@ -56,7 +63,8 @@ def blame(evidence: Evidence) -> dict[str, Any] | None:
         return None
     kind, rank, message = found
     own = evidence.failures.get(-1 if rank is None else rank, {})
-    text = str(own.get("traceback") or evidence.log)
+    said = "" if rank is None else evidence.rank_logs.get(rank, "")
+    text = str(own.get("traceback") or said or evidence.log)
     return {"kind": kind, "rank": rank, "message": message, "log_tail": tail(text)}
 
 
@@ -77,13 +85,15 @@ def _verdict(e: Evidence) -> tuple[str, int | None, str] | None:
         message = str(own[rank].get("message") or "no message")
         memory = own[rank].get("kind") == "memory" or _MEMORY.search(message)
         return ("memory" if memory else "exception"), rank, f"rank {rank}: {message[:2000]}"
+    if e.stopped == "timeout":
+        return _late(e)
     died = {int(m["rank"]): int(m["code"]) for m in _EXIT.finditer(e.log)}
     killed = {r: -c for r, c in died.items() if c < 0 and -c != signal.SIGTERM}
     if killed:
         rank = min(killed)
         return "killed", rank, _killed(rank, killed[rank], e)
     late = any(_LATE.search(str(d.get("message", ""))) for d in e.failures.values())
-    if e.stopped == "timeout" or late:
+    if late:
         return _late(e)
     if e.failures:
         gone = _last(e, set(range(e.world_size)) - set(e.failures))
@@ -109,14 +119,28 @@ def _killed(rank: int, number: int, e: Evidence) -> str:
 
 def _late(e: Evidence) -> tuple[str, int | None, str]:
     """The time is up. A rank that stands still while others wait for it hangs."""
-    silent = set(range(e.world_size)) - set(e.failures) - e.finished
-    rank = _last(e, silent or set(range(e.world_size)))
+    silent = set(range(e.world_size)) - set(e.failures) - e.finished or set(range(e.world_size))
+    stacks = {rank: stack for rank in silent if (stack := innermost(e.rank_logs.get(rank, "")))}
+    working = {rank for rank, stack in stacks.items() if not _WAITS.search("\n".join(stack))}
+    alone = working if working != set(stacks) else set()
+    rank = _last(e, alone or silent)
     if rank is None:
         return "timeout", None, f"no rank reported within {e.seconds:.1f} s"
     still = e.now - float(e.progress.get(rank, {}).get("time", e.now - e.seconds))
     if e.failures or still > max(5.0, e.seconds / 4):
-        return "hang", rank, f"rank {rank} stood still for {still:.1f} s; {where(e)}"
+        at = f" in {stacks[rank][0]}" if rank in stacks else ""
+        return "hang", rank, f"rank {rank} stood still for {still:.1f} s{at}; {where(e)}"
     return "timeout", None, f"not done after {e.seconds:.1f} s, still at work; {where(e)}"
+
+
+def innermost(log: str) -> list[str]:
+    """The deepest three frames of the main thread in a dump of Python's fault handler."""
+    heads = list(_THREAD.finditer(log))
+    if not heads:
+        return []
+    main = next((head for head in heads if head["current"]), heads[-1])
+    frames = _FRAME.finditer(log, main.end())
+    return [f"{Path(f['file']).name}:{f['line']} {f['name']} ({f['file']})" for f in frames][:3]
 
 
 def _last(e: Evidence, ranks: set[int]) -> int | None:

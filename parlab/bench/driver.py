@@ -1,7 +1,9 @@
 """One job under torchrun: started, watched, ended. No torch in this process."""
 
+import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -14,7 +16,8 @@ from parlab.bench.blame import Evidence, blame, positions
 from parlab.bench.mesh import Mesh
 from parlab.bench.record import write_file
 
-POLL_S, SAY_S, GRACE_S = 0.1, 5.0, 4.5
+POLL_S, SAY_S, GRACE_S, STACKS_S = 0.1, 5.0, 4.5, 1.0
+RANK_LOGS = "ranks"
 LAUNCHER = ("-m", "torch.distributed.run")
 PROGRAM = ("-m", "parlab.bench.rank")
 Say = Callable[[str], None]
@@ -89,6 +92,8 @@ def command(job: Job) -> list[str]:
         f"--rdzv-endpoint={endpoint}",
         f"--rdzv-id={nodes.run_id or 'parlab'}-{job.name}",
         "--max-restarts=0",
+        "--redirects=3",
+        f"--log-dir={relative(job.folder / RANK_LOGS, job.root)}",
         # torchrun's c10d rendezvous ignores the node rank; it is passed for the record's sake.
         *([f"--node-rank={nodes.rank}"] if nodes.count > 1 else []),
         *([f"--local-addr={address}"] if address else []),
@@ -98,7 +103,12 @@ def command(job: Job) -> list[str]:
 
 def environment(job: Job) -> dict[str, str]:
     """What is set on top of the caller's own environment."""
-    own = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "3"}
+    own = {
+        "OMP_NUM_THREADS": "1",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONFAULTHANDLER": "1",
+        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "3",
+    }
     if job.nodes.count == 1 or job.nodes.local_address.startswith("127."):
         loopback = "lo0" if sys.platform == "darwin" else "lo"
         own |= {"GLOO_SOCKET_IFNAME": loopback, "TP_SOCKET_IFNAME": loopback}
@@ -119,6 +129,7 @@ def prepare(job: Job) -> None:
     for pattern in ("rank-*.json", "progress-*.json", "failure-*.json", "job.json", "log-*.txt"):
         for stale in job.folder.glob(pattern):
             stale.unlink()
+    shutil.rmtree(job.folder / RANK_LOGS, ignore_errors=True)
     mesh = {"pp": job.mesh.pp, "cp": job.mesh.cp, "tp": job.mesh.tp}
     content = {
         "name": job.name, "workload": job.workload, "mesh": mesh, "device": job.device,
@@ -178,9 +189,11 @@ def run(job: Job, say: Say) -> Outcome:
         stopped, interrupted = "interrupted", error
     seconds = time.monotonic() - start
     ended = time.time()
+    if stopped == "timeout":
+        _ask_for_stacks(supervisor)
     returncode = _end(supervisor)
     watch.look()
-    text = _read_text(log)
+    text, logs = _read_text(log), _rank_logs(job)
     documents = _numbered(job, "rank")
     evidence = Evidence(
         world_size=job.mesh.world_size,
@@ -191,11 +204,34 @@ def run(job: Job, say: Say) -> Outcome:
         progress=watch.progress,
         finished=frozenset(documents),
         log=text,
+        rank_logs=logs,
         now=ended,
     )
     failure = blame(evidence)
     found = [] if failure else [documents[rank] for rank in range(job.mesh.world_size)]
-    return Outcome(found, failure, interrupted, seconds, watch.startup_s, text)
+    whole = "\n".join([text, *(f"--- rank {rank}\n{said}" for rank, said in logs.items() if said)])
+    return Outcome(found, failure, interrupted, seconds, watch.startup_s, whole)
+
+
+def _ask_for_stacks(supervisor: "subprocess.Popen[bytes]") -> None:
+    """Has every rank say where it stands, for whoever reads the log; costs a second."""
+    assert supervisor.stdin
+    with contextlib.suppress(OSError):
+        supervisor.stdin.write(b"s")
+        supervisor.stdin.flush()
+        time.sleep(STACKS_S)
+
+
+def _rank_logs(job: Job) -> dict[int, str]:
+    """Rank → what it printed, errors last; of this machine's ranks only."""
+    first = job.nodes.rank * (job.mesh.world_size // job.nodes.count)
+    logs: dict[int, str] = {}
+    for name in ("stdout.log", "stderr.log"):
+        for path in sorted((job.folder / RANK_LOGS).glob(f"*/attempt_*/*/{name}")):
+            if path.parent.name.isdigit():
+                rank = first + int(path.parent.name)
+                logs[rank] = logs.get(rank, "") + _read_text(path)
+    return dict(sorted(logs.items()))
 
 
 def _end(supervisor: "subprocess.Popen[bytes]") -> int | None:

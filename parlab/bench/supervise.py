@@ -1,10 +1,11 @@
 """Runs one command and leaves no process behind: ``python -m parlab.bench.supervise LOG COMMAND…``.
 
 It stands between the driver and torchrun, in a session of its own. Its standard input is a pipe
-that the driver holds open and never writes to: when that ends, for whatever reason (the driver
-stops the run, is interrupted, or is itself killed), every descendant is killed. torchrun starts
-each rank in a session of its own, so killing a process group would miss them. On Linux, orphans
-become this process's children (``PR_SET_CHILD_SUBREAPER``), so that none escapes.
+that the driver holds open: when that ends, for whatever reason (the driver stops the run, is
+interrupted, or is itself killed), every descendant is killed. torchrun starts each rank in a
+session of its own, so killing a process group would miss them. On Linux, orphans become this
+process's children (``PR_SET_CHILD_SUBREAPER``), so that none escapes. A byte in the pipe asks for
+the ranks' stacks: each gets SIGABRT, at which Python's fault handler writes them to its log.
 
 Standard library only: it must start in a moment.
 """
@@ -13,6 +14,7 @@ import contextlib
 import ctypes
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -45,7 +47,10 @@ def main(arguments: list[str]) -> int:
     seen: set[int] = {child.pid}
     while child.poll() is None and not stop:
         ready, _, _ = select.select([sys.stdin], [], [], POLL_S)
-        stop = stop or (bool(ready) and not os.read(sys.stdin.fileno(), 1))
+        if ready and os.read(sys.stdin.fileno(), 1):
+            _signal(children(child.pid), signal.SIGABRT)
+        else:
+            stop = stop or bool(ready)
         if not Path("/proc/self/stat").exists():
             seen |= descendants(os.getpid())  # no subreaper there: remember who was ours
     returncode = child.poll()
@@ -63,8 +68,9 @@ def _control(option: int, value: int) -> None:
 
 
 def _die_together() -> None:
-    """In the child, before it starts: end when this supervisor is killed."""
+    """In the child, before it starts: end when this supervisor is killed; leave no core files."""
     _control(PR_SET_PDEATHSIG, signal.SIGTERM)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def kill_all(child: "subprocess.Popen[bytes]", seen: Iterable[int] = ()) -> list[int]:
@@ -83,10 +89,14 @@ def kill_all(child: "subprocess.Popen[bytes]", seen: Iterable[int] = ()) -> list
         known |= alive
         if not alive or time.monotonic() > deadline:
             return sorted(alive)
-        for pid in alive:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+        _signal(alive, signal.SIGKILL)
         time.sleep(0.02)
+
+
+def _signal(pids: Iterable[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
 
 
 def _reap(child: "subprocess.Popen[bytes]") -> None:
@@ -107,6 +117,11 @@ def _lives(pid: int) -> bool:
 def _is_zombie(pid: int) -> bool:
     stat = _stat(pid)
     return stat is not None and stat[0] == "Z"
+
+
+def children(parent: int) -> set[int]:
+    """The processes that ``parent`` started and that still run."""
+    return {pid for pid, above in _processes() if above == parent}
 
 
 def descendants(ancestor: int) -> set[int]:

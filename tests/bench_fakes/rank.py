@@ -18,13 +18,17 @@ def put(name: str, content: object) -> None:
     os.replace(fresh, FOLDER / f"{name}-{RANK}.json")
 
 
+def wait_for_the_others() -> None:
+    time.sleep(3600)  # a healthy rank, whose peer hangs
+
+
 def fault(inject: dict, phase: str) -> None:
     """What the test asks for, in the phase it names."""
     if not inject or inject["phase"] != phase:
         return
     if inject["rank"] != RANK:
         if inject["what"] in ("hang", "exit"):
-            time.sleep(3600)  # a healthy rank waits for the one that hangs
+            wait_for_the_others()
         return
     if inject["what"] == "hang":
         time.sleep(3600)
