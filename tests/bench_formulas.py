@@ -13,8 +13,10 @@ def stage_owners(schedule: str, pp: int) -> list[int]:
     if pp == 1:
         return [0]
     return {
-        "GPipe": list(range(pp)), "1F1B": list(range(pp)),
-        "Interleaved1F1B": list(range(pp)) * 2, "InterleavedZeroBubble": list(range(pp)) * 2,
+        "GPipe": list(range(pp)),
+        "1F1B": list(range(pp)),
+        "Interleaved1F1B": list(range(pp)) * 2,
+        "InterleavedZeroBubble": list(range(pp)) * 2,
         "ZBVZeroBubble": list(range(pp)) + list(range(pp))[::-1],
     }[schedule]
 

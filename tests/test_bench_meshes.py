@@ -50,8 +50,14 @@ def _launch(cases: list[Case], world: int, folder: Path, limit: float) -> list[d
     for model in model_names(cases):
         torch.save(bench_meshes.reference(model), folder / f"reference-{model}.pt")
     command = [
-        sys.executable, "-m", "torch.distributed.run", "--standalone",
-        "--nproc-per-node", str(world), str(PROGRAM), str(folder),
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        str(world),
+        str(PROGRAM),
+        str(folder),
     ]
     root = str(PROGRAM.parent.parent)
     path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -9,7 +9,9 @@ from parlab.bench.model import Decoder, ModelConfig
 from parlab.bench.parameters import load, shards
 
 CASES = [
-    (family, tied, heads) for family in ("llama", "qwen3") for tied in (False, True)
+    (family, tied, heads)
+    for family in ("llama", "qwen3")
+    for tied in (False, True)
     for heads in ((4, 2, 16), (6, 6, 8))
 ]
 
@@ -17,10 +19,18 @@ CASES = [
 def _theirs(transformers, family, tied, heads):
     a, k, d = heads
     sizes = dict(
-        vocab_size=96, hidden_size=48, intermediate_size=80, num_hidden_layers=3,
-        num_attention_heads=a, num_key_value_heads=k, head_dim=d, rms_norm_eps=1e-5,
+        vocab_size=96,
+        hidden_size=48,
+        intermediate_size=80,
+        num_hidden_layers=3,
+        num_attention_heads=a,
+        num_key_value_heads=k,
+        head_dim=d,
+        rms_norm_eps=1e-5,
         rope_parameters={"rope_type": "default", "rope_theta": 5000.0},
-        max_position_embeddings=64, tie_word_embeddings=tied, attn_implementation="eager",
+        max_position_embeddings=64,
+        tie_word_embeddings=tied,
+        attn_implementation="eager",
     )
     if family == "llama":
         return transformers.LlamaForCausalLM(transformers.LlamaConfig(**sizes))
@@ -30,8 +40,17 @@ def _theirs(transformers, family, tied, heads):
 def _ours(family, tied, heads, length):
     a, k, d = heads
     config = ModelConfig(
-        num_layers=3, hidden=48, num_heads=a, num_kv_heads=k, head_dim=d, ffn=80, vocabulary=96,
-        rope_theta=5000.0, norm_eps=1e-5, qk_norm=family == "qwen3", tied_embeddings=tied,
+        num_layers=3,
+        hidden=48,
+        num_heads=a,
+        num_kv_heads=k,
+        head_dim=d,
+        ffn=80,
+        vocabulary=96,
+        rope_theta=5000.0,
+        norm_eps=1e-5,
+        qk_norm=family == "qwen3",
+        tied_embeddings=tied,
     )
     return Decoder(config, torch.arange(length))
 

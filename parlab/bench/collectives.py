@@ -96,7 +96,7 @@ class Shift:
         return self.received
 
 
-class _Enter(torch.autograd.Function):
+class _Enter(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, x: Tensor, axis: Axis, cause: str) -> Tensor:
         ctx.axis, ctx.cause = axis, cause
@@ -110,7 +110,7 @@ class _Enter(torch.autograd.Function):
         return total, None, None
 
 
-class _Leave(torch.autograd.Function):
+class _Leave(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, x: Tensor, axis: Axis, cause: str) -> Tensor:
         ctx.mark_dirty(x)
@@ -122,7 +122,7 @@ class _Leave(torch.autograd.Function):
         return gradients[0], None, None
 
 
-class _GatherStacked(torch.autograd.Function):
+class _GatherStacked(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, x: Tensor, axis: Axis, cause: str) -> Tensor:
         ctx.axis, ctx.cause = axis, cause

@@ -27,7 +27,7 @@ class ContextParallel:
         if method not in METHODS:
             raise ValueError(f"cp_method {method!r} is none of {', '.join(METHODS)}")
         self.axis, self.method = axis, method
-        self._masks: dict[tuple[int, torch.device], list[Tensor]] = {}
+        self._masks: dict[tuple[int, int, torch.device], Tensor] = {}
 
     def positions(self, sequence: int) -> Tensor:
         """Global positions [sequence / cp] of this rank's tokens, ascending."""
@@ -56,12 +56,12 @@ class ContextParallel:
 
     def _mask(self, chunk: int, c: int, device: torch.device) -> Tensor:
         """[chunk, (c+1)·chunk], true where a token of chunk c sees a token of chunks 0..c."""
-        key = (chunk * 2 * self.axis.size + c, device)
+        key = (chunk, c, device)
         if key not in self._masks:
             rows = torch.arange(c * chunk, (c + 1) * chunk, device=device)
             columns = torch.arange((c + 1) * chunk, device=device)
-            self._masks[key] = [columns[None, :] <= rows[:, None]]
-        return self._masks[key][0]
+            self._masks[key] = columns[None, :] <= rows[:, None]
+        return self._masks[key]
 
 
 def head_tail(sequence: int, cp: int, rank: int) -> Tensor:

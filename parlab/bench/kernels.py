@@ -21,7 +21,7 @@ def masked_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=grouped)
 
 
-class Rotate(torch.autograd.Function):
+class Rotate(torch.autograd.Function):  # type: ignore[misc]
     """Turns the two halves of each head by the position's angle; backward turns back."""
 
     @staticmethod

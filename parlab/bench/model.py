@@ -85,7 +85,7 @@ class Operations:
         return F.cross_entropy(flat, targets.flatten(), reduction="sum")
 
 
-class FusedLinear(nn.Module):
+class FusedLinear(nn.Module):  # type: ignore[misc]
     """Several projections of one input as one product; `parts` keeps the checkpoint's names.
 
     `parts` maps a module name (q_proj) to its number of rows on this rank.
@@ -100,7 +100,7 @@ class FusedLinear(nn.Module):
         return F.linear(x, self.weight)
 
 
-class RMSNorm(nn.Module):
+class RMSNorm(nn.Module):  # type: ignore[misc]
     """x / rms(x) * weight over the last dim (arXiv 1910.07467), in fp32 as Hugging Face does."""
 
     def __init__(self, size: int, eps: float) -> None:
@@ -112,7 +112,7 @@ class RMSNorm(nn.Module):
         return F.rms_norm(x, (x.shape[-1],), self.weight, self.eps)
 
 
-class Attention(nn.Module):
+class Attention(nn.Module):  # type: ignore[misc]
     """Grouped-query attention (arXiv 2305.13245) with rotary positions (arXiv 2104.09864)."""
 
     def __init__(self, config: ModelConfig, operations: Operations) -> None:
@@ -143,7 +143,7 @@ class Attention(nn.Module):
         return self.operations.leave(out, "layers")
 
 
-class MLP(nn.Module):
+class MLP(nn.Module):  # type: ignore[misc]
     """SwiGLU (arXiv 2002.05202): down(silu(gate(x)) * up(x))."""
 
     def __init__(self, config: ModelConfig, operations: Operations) -> None:
@@ -158,7 +158,7 @@ class MLP(nn.Module):
         return self.operations.leave(self.down_proj(F.silu(gate) * up), "layers")
 
 
-class Layer(nn.Module):
+class Layer(nn.Module):  # type: ignore[misc]
     """x + attention(norm(x)), then x + mlp(norm(x))."""
 
     def __init__(self, config: ModelConfig, operations: Operations) -> None:
@@ -173,8 +173,8 @@ class Layer(nn.Module):
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
-class Backbone(nn.Module):
-    """What Hugging Face calls `model`: embedding, layers and final norm, as far as `part` has them."""
+class Backbone(nn.Module):  # type: ignore[misc]
+    """What Hugging Face calls `model`: of embedding, layers and final norm what `part` has."""
 
     def __init__(self, config: ModelConfig, operations: Operations, part: Part) -> None:
         super().__init__()
@@ -187,7 +187,7 @@ class Backbone(nn.Module):
             self.norm = RMSNorm(config.hidden, config.norm_eps)
 
 
-class Decoder(nn.Module):
+class Decoder(nn.Module):  # type: ignore[misc]
     """One part of the decoder. positions [s]: the global positions of this rank's tokens.
 
     forward: ids [b, s] where the part has the embedding, else x [b, s, h]; returns logits

@@ -125,7 +125,7 @@ class Loop:
 def examples(
     decoders: dict[int, Decoder], micro_batch: int, tokens: int, dtype: torch.dtype
 ) -> Callable[[int], tuple[Tensor, Tensor]]:
-    """Inputs and outputs of a microbatch by stage, so that no run is needed to find their shapes."""
+    """Inputs and outputs of a microbatch by stage: no run is needed to find their shapes."""
 
     def example(index: int) -> tuple[Tensor, Tensor]:
         decoder = decoders[index]

@@ -29,7 +29,9 @@ def too_old(version: str) -> str | None:
     found = tuple(int(part) for part in version.split("+")[0].split(".")[:2])
     if found >= OLDEST:
         return None
-    return f"parlab bench needs torch >= 2.8, this is {version}: older pipeline schedules hang on gloo"
+    return (
+        f"parlab bench needs torch >= 2.8, this is {version}: older pipeline schedules hang on gloo"
+    )
 
 
 class Job:

@@ -40,7 +40,7 @@ def _merge(out: Tensor, lse: Tensor, new: Tensor, new_lse: Tensor) -> None:
     lse.copy_(total)
 
 
-class _Ring(torch.autograd.Function):
+class _Ring(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, q: Tensor, kv: Tensor, axis: Axis) -> Tensor:
         block, length = kv, q.shape[2]

@@ -140,7 +140,8 @@ class Session:
             return None
         self.trainer.load(self.read)
         dist.barrier()
-        result = correctness.train(self.trainer, [self.batches(n) for n in range(correctness.STEPS)])
+        first = [self.batches(number) for number in range(correctness.STEPS)]
+        result = correctness.train(self.trainer, first)
         if baseline:
             write_whole(self.job.folder / REFERENCE, lambda path: torch.save(result, path))
             return None
@@ -173,7 +174,8 @@ def weights(model: dict[str, Any]) -> Read:
     """Random by seed, or from the hub: rank 0 of each host downloads, the others then find it."""
     if model["weights"] == "random":
         return random_weights(model["init_seed"])
-    return checkpoint.reader(_first_on_host(lambda: checkpoint.locate(model["id"], model["revision"])))
+    folder = _first_on_host(lambda: checkpoint.locate(model["id"], model["revision"]))
+    return checkpoint.reader(folder)
 
 
 def batches(tables: dict[str, Any]) -> Batches:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 
 from parlab.bench.model import ModelConfig, Part
 
@@ -27,7 +27,7 @@ def parts(config: ModelConfig, stages: int, split: str, sequence: int) -> list[P
     """The part of the model in every stage, by number of layers ("even") or by cost ("cost")."""
     if not 1 <= stages <= config.num_layers:
         raise ValueError(f"{stages} stages for {config.num_layers} layers: each needs one layer")
-    counts = _even(config.num_layers, stages)
+    counts: Sequence[int] = _even(config.num_layers, stages)
     if split == "cost":
         counts = _by_cost(*costs(config, sequence), config.num_layers, stages)
     result, first = [], 0
@@ -56,7 +56,7 @@ def _by_cost(layer: float, head: float, layers: int, stages: int) -> Sequence[in
     """Layers a stage so that the dearest stage is as cheap as can be, the last one with the head;
     among equals the earlier stages hold more, for they wait for nobody."""
 
-    @lru_cache(maxsize=None)
+    @cache
     def best(left: int, stage: int) -> tuple[float, tuple[int, ...]]:
         if stage == stages - 1:
             return left * layer + head, (left,)

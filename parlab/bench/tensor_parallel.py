@@ -53,7 +53,7 @@ class ParallelOperations(Operations):
         return total
 
 
-class _VocabularyLoss(torch.autograd.Function):
+class _VocabularyLoss(torch.autograd.Function):  # type: ignore[misc]
     """Cross-entropy over logits that are cut by vocabulary.
 
     One gather of two numbers a token and rank (log-sum-exp and the target's logit) is enough:

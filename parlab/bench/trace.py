@@ -72,12 +72,14 @@ class Recorder:
     def start(
         self, label: Label, operation: str, ranks: Sequence[int], kind: str, post: Post
     ) -> Pending:
-        event = {
+        event: dict[str, Any] = {
             "kind": kind, "operation": operation, "axis": label.axis, "cause": label.cause,
             "direction": label.direction, "group": list(ranks),
             "sequence": self.number(tuple(ranks)), "start": self.now(),
         }  # fmt: skip
-        return _RecordedPending(self, event, post())
+        works = post()
+        event["blocked"] = [[event["start"], self.now()]]
+        return _RecordedPending(self, event, works)
 
     def batch(self, operations: Sequence[Any], post: Callable[..., Any]) -> list[Waitable]:
         """Pipeline transfers that a schedule posts together."""
@@ -85,6 +87,9 @@ class Recorder:
             return []
         events = [self._transfer(operation) for operation in operations]
         works = list(post(operations))
+        posting = [events[0]["start"], self.now()]  # gloo writes to the socket while it posts
+        for event in events:
+            event["blocked"] = [posting]
         if len(works) != len(events):  # NCCL joins a batch into one work
             return [_Transfers(self, events, works)]
         return [_Transfers(self, [e], [w]) for e, w in zip(events, works, strict=True)]
@@ -110,7 +115,8 @@ class _RecordedPending(Pending):
         before = self.recorder.now()
         super().wait()
         end = self.recorder.now()
-        self.recorder.events.append({**self.event, "end": end, "blocked": [[before, end]]})
+        blocked = [*self.event["blocked"], [before, end]]
+        self.recorder.events.append({**self.event, "end": end, "blocked": blocked})
 
 
 class _Transfers:
@@ -127,7 +133,8 @@ class _Transfers:
             work.wait()
         end = self.recorder.now()
         for event in self.events:
-            self.recorder.events.append({**event, "end": end, "blocked": [[before, end]]})
+            blocked = [*event["blocked"], [before, end]]
+            self.recorder.events.append({**event, "end": end, "blocked": blocked})
 
 
 _recorder: Recorder | None = None

@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from parlab.bench import parameters
 from parlab.bench.axes import Axes
 from parlab.bench.collectives import Axis, all_reduce
 from parlab.bench.context_parallel import ContextParallel
 from parlab.bench.model import Decoder, ModelConfig
+from parlab.bench.parameters import Shard, load, shards
 from parlab.bench.pipeline import Loop, Pipeline, examples
 from parlab.bench.split import owners, parts
 from parlab.bench.tensor_parallel import ParallelOperations
@@ -59,7 +59,7 @@ class Trainer:
         """(Re)start from the weights that `read` gives, with a fresh optimizer."""
         with torch.no_grad():
             for decoder in self.decoders.values():
-                parameters.load(decoder, self.axes.tp.index, read)
+                load(decoder, self.axes.tp.index, read)
         self.optimizer = torch.optim.AdamW(
             list(self.parameters()), lr=self.plan.learning_rate, fused=True
         )
@@ -69,10 +69,10 @@ class Trainer:
         unique = {id(p): p for d in self.decoders.values() for p in d.parameters()}
         return iter(unique.values())
 
-    def shards(self) -> Iterator[parameters.Shard]:
+    def shards(self) -> Iterator[Shard]:
         """Every checkpoint parameter of this rank, in stage order."""
         for decoder in self.decoders.values():
-            yield from parameters.shards(decoder)
+            yield from shards(decoder)
 
     def step(self, ids: Tensor, targets: Tensor) -> Tensor:
         """One step on the whole batch [global batch, sequence], alike on every rank.
@@ -93,17 +93,19 @@ class Trainer:
     def reduce_gradients(self) -> None:
         """Sum what ranks hold parts of: QK norms over tp, everything over cp, ends if tied."""
         if self.config.qk_norm and self.axes.tp.size > 1:
-            norms = [p for name, p in self._named() if name.endswith(("q_norm.weight", "k_norm.weight"))]
-            reduce_over(norms, self.axes.tp, "norm_gradients")
+            reduce_over(list(self._qk_norms()), self.axes.tp, "norm_gradients")
         if self.axes.cp.size > 1:
             reduce_over(list(self.parameters()), self.axes.cp, "cp_gradients")
         ends = self.axes.ends
         if self.config.tied_embeddings and ends is not None and self.owners[0] != self.owners[-1]:
             reduce_over(list(self._ends()), ends, "tied")
 
-    def _named(self) -> Iterator[tuple[str, nn.Parameter]]:
+    def _qk_norms(self) -> Iterator[nn.Parameter]:
+        """Replicated over tp, but each rank applies them to its own heads."""
         for decoder in self.decoders.values():
-            yield from decoder.named_parameters()
+            for layer in decoder.model.layers.values():
+                yield layer.self_attn.q_norm.weight
+                yield layer.self_attn.k_norm.weight
 
     def _ends(self) -> Iterator[nn.Parameter]:
         for decoder in self.decoders.values():
@@ -113,9 +115,7 @@ class Trainer:
                 yield decoder.lm_head.weight
 
     def _decoders(self) -> dict[int, Decoder]:
-        all_parts = parts(
-            self.config, len(self.owners), self.plan.split, self.plan.sequence_length
-        )
+        all_parts = parts(self.config, len(self.owners), self.plan.split, self.plan.sequence_length)
         decoders = {
             stage: Decoder(self.config, self.positions, self.operations, all_parts[stage]).to(
                 self.axes.device, self.plan.dtype
