@@ -77,6 +77,9 @@ def _preflight(request: Request, say: Say) -> bool:
 
 
 def _report(folder: Path, say: Say) -> bool:
-    from parlab.bench.report import report  # draws: imported where it is needed
+    import matplotlib
+
+    matplotlib.use("Agg")  # pictures go to files: no window, whatever the desktop
+    from parlab.bench.report import report
 
     return report(folder, say)

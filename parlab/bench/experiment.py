@@ -40,7 +40,10 @@ def bench(request: Request, say: Say) -> bool:
     if request.nodes.rank > 0:
         return _follow(request, context, groups, say)
     good = True
-    with locked(request.folder), _signals():
+    jobs = request.folder / JOBS
+    jobs.mkdir(parents=True, exist_ok=True)
+    record.write_file(jobs / ".gitignore", "*\n")
+    with locked(jobs), _signals():
         for number, (name, mesh) in enumerate(groups.items(), 1):
             say(f"--- {name} ({number} of {len(groups)}): {mesh.name} on {context.device}")
             good &= _run_group(request, context, name, mesh, say)
@@ -77,8 +80,6 @@ def _job(request: Request, context: Context, name: str, mesh: Mesh) -> Job:
 
 def _run_group(request: Request, context: Context, name: str, mesh: Mesh, say: Say) -> bool:
     job, started = _job(request, context, name, mesh), record.now_utc()
-    (request.folder / JOBS).mkdir(parents=True, exist_ok=True)
-    record.write_file(request.folder / JOBS / ".gitignore", "*\n")
     driver.prepare(job)
     run_id = f"{started}-{os.getpid()}"
     content = begin(context, job, run_id, started)

@@ -18,7 +18,7 @@ class Locked(Exception):
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Holds the folder while the block runs.
+    """Holds a results folder's ``jobs/`` while the block runs.
 
     The lock is the system's own (``flock``) on a file that tells the owner's process id. It ends
     with the owner however that ends, so a lock left behind by a dead run is simply taken over.
@@ -37,8 +37,8 @@ def locked(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             owner = os.read(file, 100).decode(errors="replace").strip() or "of unknown id"
             raise Locked(
-                f"another run is at work in {folder} (process {owner}): wait for it, stop it, or "
-                "choose another folder with --results"
+                f"another run is at work in {folder.parent} (process {owner}): wait for it, stop "
+                "it, or choose another folder with --results"
             ) from None
         os.ftruncate(file, 0)
         os.write(file, f"{os.getpid()}\n".encode())
