@@ -62,7 +62,9 @@ class SeparateAttention(Attention):
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         b, s, _ = x.shape
-        heads = (p(x).view(b, s, -1, self.head_dim) for p in (self.q_proj, self.k_proj, self.v_proj))
+        heads = (
+            p(x).view(b, s, -1, self.head_dim) for p in (self.q_proj, self.k_proj, self.v_proj)
+        )
         q, k, v = heads
         q, k = rotate(q, cos, sin), rotate(k, cos, sin)
         out = causal_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))
@@ -163,7 +165,8 @@ def variants(name: str) -> dict[str, Step]:
         return {"bare loop": bare_loop(decoder), "loop": engine(Mesh())}
     if name == "pp2":
         return {
-            "one rank": engine(Mesh()), "pp2 even": engine(Mesh(pp=2)),
+            "one rank": engine(Mesh()),
+            "pp2 even": engine(Mesh(pp=2)),
             "pp2 cost": engine(Mesh(pp=2), "cost"),
         }
     return {"DTensor": bare_loop(plain_dtensor(ranks)), name: engine(Mesh(tp=ranks))}
@@ -205,8 +208,15 @@ def rank(name: str, pairs: int) -> None:
 def launch(name: str, pairs: int) -> dict[str, list[float]]:
     root = Path(__file__).resolve().parent.parent
     command = [
-        sys.executable, "-m", "torch.distributed.run", "--standalone",
-        f"--nproc-per-node={RANKS[name]}", __file__, name, f"--pairs={pairs}", "--rank",
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        f"--nproc-per-node={RANKS[name]}",
+        __file__,
+        name,
+        f"--pairs={pairs}",
+        "--rank",
     ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)}
     done = subprocess.run(
