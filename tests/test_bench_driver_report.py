@@ -35,6 +35,11 @@ MESHES = {
 }  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def no_git(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assemble, "_commit", lambda _: ("c0ffee", False))
+
+
 def documents(mesh: Mesh, speed: float) -> list[dict[str, Any]]:
     size = mesh.world_size
     made = []
@@ -52,7 +57,7 @@ def documents(mesh: Mesh, speed: float) -> list[dict[str, Any]]:
                 [("tp", "layers"), ("tp", "head_loss"), ("pp", "boundary")])
         ]  # fmt: skip
         made.append({
-            "rank": rank, "coordinate": mesh.coordinate(rank), "clock_offset_s": 0.0,
+            "rank": rank, "host": "h", "coordinate": mesh.coordinate(rank), "clock_offset_s": 0.0,
             "steps": [{"start": n, "end": n + 1 / speed} for n in range(3)],
             "trace": {"start": 0.0, "end": 0.1, "events": [
                 {"kind": "compute", "name": "F", "start": late, "end": late + 0.07}, collective]},

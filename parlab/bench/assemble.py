@@ -62,10 +62,10 @@ def begin(context: Context, job: Job, run_id: str, started: str) -> Record:
             "killed together with the program that started it",
         },
         "evidence_level": level(context.device, job.nodes.count),
-        "oversubscribed": context.device == "cpu"
-        and job.mesh.world_size > context.machine.cores * job.nodes.count,
+        "oversubscribed": False,
         "reasons": reasons,
     }  # fmt: skip
+    record["oversubscribed"] = _crowded(record, job.nodes.count)
     return _closed(record, context.functions, "the run has not ended")
 
 
@@ -94,12 +94,21 @@ def finish(
         return _closed(done, functions, f"the run failed ({failure['kind']})")
     tokens = record["workload"]["global_batch"] * record["workload"]["sequence_length"]
     metrics |= measured(outcome.documents, tokens)
+    hosts = {document["host"] for document in outcome.documents}
+    done["oversubscribed"] = _crowded(record, len(hosts))
     metrics["correctness"], why = _correctness(done, outcome.documents, baseline)
     reasons["metrics.correctness"] = why
     metrics["scaling_efficiency"], why = _efficiency(done, baseline)
     reasons["metrics.scaling_efficiency"] = why
     done["reasons"] = {key: why for key, why in reasons.items() if why}
     return _closed(done, functions, "the ranks did not report it")
+
+
+def _crowded(record: Record, hosts: int) -> bool:
+    """Whether ranks on CPU outnumber the cores of the machines that they ran on."""
+    machine = record["hardware"]
+    ranks = record["workload"]["world_size"]
+    return bool(machine["device"] == "cpu" and ranks > machine["cores"] * hosts)
 
 
 def _closed(record: Record, functions: Loaded, why: str) -> Record:

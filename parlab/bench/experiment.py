@@ -1,6 +1,6 @@
 """A whole run: refusals first, then group after group, each with its record, then the choice."""
 
-import os
+import secrets
 import signal
 import threading
 from collections.abc import Iterator, Mapping
@@ -81,7 +81,7 @@ def _job(request: Request, context: Context, name: str, mesh: Mesh) -> Job:
 def _run_group(request: Request, context: Context, name: str, mesh: Mesh, say: Say) -> bool:
     job, started = _job(request, context, name, mesh), record.now_utc()
     driver.prepare(job)
-    run_id = f"{started}-{os.getpid()}"
+    run_id = f"{started}-{secrets.token_hex(3)}"
     content = begin(context, job, run_id, started)
     record.write(request.folder, content)
     outcome = driver.run(job, say)
