@@ -21,7 +21,8 @@ from parlab.bench.axes import build_axes, one_process
 from parlab.bench.correctness import compare, train
 from parlab.bench.mesh import Mesh
 from parlab.bench.model import ModelConfig
-from parlab.bench.parameters import random_weights
+from parlab.bench.parameters import EMBEDDING, HEAD, random_weights
+from parlab.bench.tensor_parallel import distributed_state
 from parlab.bench.traffic import counting
 from parlab.bench.training import Plan, Trainer
 
@@ -108,6 +109,21 @@ def _traffic(trainer: Trainer) -> list:
     return rows
 
 
+def _gathered_equals(trainer: Trainer, read) -> bool:
+    """Whether the DTensors of the parameters gather to what was loaded (one layer and the ends)."""
+    if trainer.axes.tp.size == 1:
+        return True
+    equal = True
+    for decoder in trainer.decoders.values():
+        state = distributed_state(decoder, trainer.axes.device_mesh["tp"])
+        for name, tensor in state.items():
+            if ".layers." not in name or ".layers.0." in name:
+                whole = tensor.full_tensor()
+                stored = name if name != HEAD or not trainer.config.tied_embeddings else EMBEDDING
+                equal &= torch.equal(whole, read(stored, tuple(whole.shape)))
+    return equal
+
+
 def run(folder: Path) -> None:
     dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
     cases = [Case(**case) for case in json.loads((folder / "cases.json").read_text())]
@@ -118,8 +134,10 @@ def run(folder: Path) -> None:
             axes[case.mesh] = build_axes(case.mesh, torch.device("cpu"))
         started = time.perf_counter()
         trainer = Trainer(config(case.model), case.plan, axes[case.mesh], random_weights(1))
+        gathered = _gathered_equals(trainer, random_weights(1))
         outcome = compare(trainer, train(trainer, batches()), references[case.model])
         outcome["traffic"] = _traffic(trainer)
+        outcome["gathered"] = gathered
         results.append({**asdict(case), **outcome, "seconds": time.perf_counter() - started})
         if dist.get_rank() == 0:
             (folder / "results.json").write_text(json.dumps(results, indent=1))

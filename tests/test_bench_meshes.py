@@ -77,6 +77,7 @@ def _check(cases: list[Case], results: list[dict]) -> None:
         error = (result["largest_gradient_error"], result["parameter"])
         assert error[0] <= 1e-5, (case, *error)
         assert result["largest_parameter_error"] <= 1e-5, (case, result["largest_parameter_error"])
+        assert result["gathered"], case
         if case.split == "even":
             _check_traffic(case, result["traffic"])
 
