@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import hashlib
 import json
 import os
@@ -17,7 +18,7 @@ from matplotlib.figure import Figure
 from test_figures import problems
 
 from parlab import cli
-from parlab.bench import assemble, decide, pictures, record
+from parlab.bench import assemble, decide, flops, pictures, record
 from parlab.bench.assemble import Context
 from parlab.bench.driver import Job, Outcome
 from parlab.bench.machine import Machine
@@ -236,6 +237,34 @@ def test_efficiency_and_correctness_say_why_they_are_missing() -> None:
     )
     assert make("G0_tp")["metrics"]["scaling_efficiency"] == pytest.approx(0.25)
     assert make("G0_tp")["metrics"]["correctness"]["loss_difference"] == 1e-7
+
+
+@pytest.mark.parametrize(
+    ("heads", "hidden", "layers", "gpus", "batch", "seconds", "published"),
+    [
+        (64, 6144, 48, 8, 4, 1.10, 0.417),
+        (96, 12288, 96, 64, 64, 13.75, 0.514),
+        (128, 25600 - 25600 % 3, 128, 512, 512, 71.49, 0.563),
+    ],
+)
+def test_model_flops_give_published_mfu(
+    heads: int, hidden: int, layers: int, gpus: int, batch: int, seconds: float, published: float
+) -> None:
+    """arXiv 2205.05198's runs, whose FFN of 4h in two matrices equals 8h/3 in three."""
+    model = dataclasses.replace(
+        WORK.model, num_layers=layers, hidden=hidden, num_heads=heads, num_kv_heads=heads,
+        head_dim=hidden // heads, ffn=8 * hidden // 3, vocabulary=51200,
+    )  # fmt: skip
+    speed = batch * 2048 / seconds
+    share, why = flops.mfu(speed, flops.per_token(model, 2048), "A100", "bfloat16", gpus)
+    assert not why and share == pytest.approx(published, abs=2e-3)
+
+
+def test_mfu_that_cannot_be_told_says_why() -> None:
+    assert flops.mfu(1.0, 1, None, "bfloat16", 1) == (None, "ran on CPU")
+    assert "float32" in flops.mfu(1.0, 1, "NVIDIA H200", "float32", 1)[1]
+    assert "not known" in flops.mfu(1.0, 1, "Some GPU", "bfloat16", 1)[1]
+    assert make("G0_tp")["reasons"]["metrics.mfu"] == "ran on CPU"
 
 
 def test_crowded_means_more_ranks_than_cores() -> None:

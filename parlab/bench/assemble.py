@@ -9,15 +9,17 @@ from typing import Any
 
 from parlab.bench import decide
 from parlab.bench.driver import Job, Outcome, command, environment
+from parlab.bench.flops import mfu, per_token
 from parlab.bench.machine import Machine, hardware
 from parlab.bench.measure import ratios, split_step, spread, step_seconds, traffic
-from parlab.bench.workload import BASELINE, Workload
+from parlab.bench.workload import BASELINE, Model, Workload
 from parlab.lesson.loader import Loaded
 
 METRICS = (
     "throughput", "step_ms", "peak_memory_mb", "bubble_ratio", "communication_ratio",
     "other_ratio", "skew_ratio", "parts_ms", "traced_step_ms", "communication", "loss",
-    "correctness", "scaling_efficiency", "parameters", "startup_s",
+    "correctness", "scaling_efficiency", "model_flops_per_token", "mfu", "parameters",
+    "startup_s",
 )  # fmt: skip
 Record = dict[str, Any]
 
@@ -36,6 +38,10 @@ class Context:
 def begin(context: Context, job: Job, run_id: str, started: str) -> Record:
     """The record that stands while the group runs, and stays if nobody lives to finish it."""
     content, reasons = hardware(context.machine, context.device, job.nodes.count)
+    if context.workload.model.revision is None:
+        reasons["workload.model.revision"] = "random weights: nothing was loaded"
+    if context.workload.tokenizer.revision is None:
+        reasons["workload.tokenizer.revision"] = "bytes need no tokenizer file"
     commit, changed = _commit(Path(__file__).resolve().parent)
     if commit is None:
         reasons["artifact.commit"] = "the code is not in a git repository"
@@ -88,7 +94,7 @@ def finish(
         "log_tail": [clean(line) for line in outcome.failure["log_tail"]],
     }
     reasons = {k: v for k, v in record["reasons"].items() if not k.startswith("metrics.")}
-    metrics = dict.fromkeys(METRICS) | {"startup_s": outcome.startup_s}
+    metrics: dict[str, Any] = {**dict.fromkeys(METRICS), "startup_s": outcome.startup_s}
     done: Record = {**record, "metrics": metrics, "failure": failure, "reasons": reasons}
     if failure:
         return _closed(done, functions, f"the run failed ({failure['kind']})")
@@ -100,8 +106,21 @@ def finish(
     reasons["metrics.correctness"] = why
     metrics["scaling_efficiency"], why = _efficiency(done, baseline)
     reasons["metrics.scaling_efficiency"] = why
+    metrics["model_flops_per_token"] = _flops(record)
+    metrics["mfu"], reasons["metrics.mfu"] = mfu(
+        metrics["throughput"]["median"],
+        metrics["model_flops_per_token"],
+        record["hardware"]["gpu"],
+        record["workload"]["dtype"],
+        record["workload"]["world_size"],
+    )
     done["reasons"] = {key: why for key, why in reasons.items() if why}
     return _closed(done, functions, "the ranks did not report it")
+
+
+def _flops(record: Record) -> int:
+    work = record["workload"]
+    return per_token(Model(**work["model"]), work["sequence_length"])
 
 
 def _crowded(record: Record, hosts: int) -> bool:

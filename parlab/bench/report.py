@@ -122,7 +122,7 @@ def _table(records: Sequence[Record]) -> list[str]:
     crowded = any(record["oversubscribed"] for record in records)
     columns = [
         "group", "mesh", "tokens/s (median, min–max)", "bubble", "communication", "other",
-        "peak MB", "gradient error", "loss difference", "efficiency", "gates",
+        "peak MB", "gradient error", "loss difference", "efficiency", "MFU", "gates",
     ]  # fmt: skip
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     for record in records:
@@ -142,6 +142,7 @@ def _table(records: Sequence[Record]) -> list[str]:
             _number(right and right["largest_gradient_error"], ".1e"),
             _number(right and right["loss_difference"], ".1e"),
             _number(metrics["scaling_efficiency"], ".2f"),
+            _number(metrics["mfu"], ".3f"),
             ", ".join(verdict) if verdict else "pass",
         ]  # fmt: skip
         lines.append("| " + " | ".join(cell or "—" for cell in cells) + " |")
