@@ -22,7 +22,7 @@ _EXIT = re.compile(
     r"rank\s*: (?P<rank>\d+) \(local_rank: \d+\)\s*\n\s*exitcode\s*: (?P<code>-?\d+)"
 )
 # Python's fault handler, and the frames in which a rank waits for others.
-_THREAD = re.compile(r"^(?P<current>Current t|T)hread 0x\w+.*:$", re.MULTILINE)
+_THREAD = re.compile(r"^(?:(?P<current>Current )t|T)hread 0x\w+.*:$", re.MULTILINE)
 _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<name>\S+)', re.MULTILINE)
 _WAITS = re.compile(r"distributed_c10d|_functional_collectives|wait|recv|collectives\.py|barrier")
 

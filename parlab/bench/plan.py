@@ -69,9 +69,18 @@ def find_root(start: Path) -> Path:
 
 
 def find_workload(root: Path, name: str) -> Path:
-    """The file of a workload given by name or by path."""
+    """The file of a workload given by name or by path.
+
+    Raises:
+        Refused: there is none of that name; says which there are.
+    """
     named = root / WORKLOADS / f"{name}.toml"
-    return named if named.is_file() or not name.endswith(".toml") else Path(name)
+    if named.is_file():
+        return named
+    if not name.endswith(".toml"):
+        known = ", ".join(sorted(path.stem for path in named.parent.glob("*.toml"))) or "none"
+        raise Refused([f"there is no workload {name!r}; there are: {known} (or name a .toml file)"])
+    return Path(name)
 
 
 def plan(request: Request) -> tuple[Context, dict[str, Mesh]]:
