@@ -16,6 +16,7 @@ from parlab.bench.correctness import _ratio
 from parlab.bench.data import Batches, tokenize
 from parlab.bench.files import write_whole
 from parlab.bench.model import Decoder, ModelConfig
+from parlab.bench.optimizer import AdamW
 from parlab.bench.parameters import load, random_weights, shards
 from parlab.bench.split import costs, owners, parts
 
@@ -136,6 +137,23 @@ def test_shards_of_all_ranks_are_the_whole():
     for (name, (left, dim)), (right, _) in zip(piece(0).items(), piece(1).values(), strict=True):
         joined = left if dim is None else torch.cat((left, right), dim=dim)
         assert torch.equal(joined, whole[name]), name
+
+
+def test_adamw_is_torchs():
+    generator = torch.Generator().manual_seed(6)
+    ours = [torch.nn.Parameter(torch.randn(5, 3, generator=generator)) for _ in range(3)]
+    theirs = [torch.nn.Parameter(p.detach().clone()) for p in ours]
+    one, two = AdamW(ours, 1e-2), torch.optim.AdamW(theirs, lr=1e-2, fused=True)
+    for step in range(4):
+        one.zero_grad()
+        two.zero_grad()
+        for index, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+            if index != step:  # one of them has no gradient
+                a.grad = torch.randn(5, 3, generator=generator)
+                b.grad = a.grad.clone()
+        one.step()
+        two.step()
+    assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
 def test_errors_are_relative_and_nan_is_infinitely_wrong():

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.distributed import pipelining
 
 from parlab.bench.axes import Axes
+from parlab.bench.loop import Loss, TracedLoss
 from parlab.bench.model import Decoder
 from parlab.bench.trace import chunk, heading
 
@@ -25,8 +26,6 @@ SCHEDULES: dict[str, Any] = {
     "InterleavedZeroBubble": pipelining.ScheduleInterleavedZeroBubble,
     "ZBVZeroBubble": pipelining.ScheduleZBVZeroBubble,
 }
-
-Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 class TracedStage(pipelining.PipelineStage):  # type: ignore[misc]
@@ -49,18 +48,6 @@ class TracedStage(pipelining.PipelineStage):  # type: ignore[misc]
 
     def get_bwd_send_ops(self, bwd_chunk_id: int) -> Any:
         return heading(super().get_bwd_send_ops(bwd_chunk_id), "backward")
-
-
-class TracedLoss:
-    """Counts the microbatches of a step as the last stage's losses are computed."""
-
-    def __init__(self, loss: Loss, stage: int, microbatches: int) -> None:
-        self.loss, self.stage, self.microbatches, self.calls = loss, stage, microbatches, 0
-
-    def __call__(self, output: Tensor, target: Tensor) -> Tensor:
-        microbatch, self.calls = self.calls, (self.calls + 1) % self.microbatches
-        with chunk("loss", self.stage, microbatch):
-            return self.loss(output, target)
 
 
 class Pipeline:
@@ -99,26 +86,6 @@ class Pipeline:
         if self.last:
             self.options["target"] = targets
         self.schedule.step(*inputs, losses=losses, **self.options)
-        return losses
-
-
-class Loop:
-    """The same for one stage: forward and backward of each microbatch in turn."""
-
-    def __init__(self, decoder: torch.nn.Module, microbatches: int, loss: Loss) -> None:
-        self.decoder, self.microbatches = decoder, microbatches
-        self.loss = TracedLoss(loss, 0, microbatches)
-
-    def step(self, ids: Tensor, targets: Tensor) -> list[Tensor]:
-        losses = []
-        batches = zip(ids.chunk(self.microbatches), targets.chunk(self.microbatches), strict=True)
-        for index, (inputs, wanted) in enumerate(batches):
-            with chunk("F", 0, index):
-                output = self.decoder(inputs)
-            loss = self.loss(output, wanted)
-            with chunk("B", 0, index):
-                loss.backward()
-            losses.append(loss.detach())
         return losses
 
 

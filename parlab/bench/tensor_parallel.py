@@ -7,17 +7,19 @@ of the same storage describe the shards where something saves or gathers them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.distributed.tensor import DTensor, Replicate, Shard
 
 from parlab.bench.collectives import Axis, all_gather, enter_sharded, leave_sharded
 from parlab.bench.context_parallel import ContextParallel
 from parlab.bench.model import Decoder, Operations
 from parlab.bench.parameters import shards
+
+if TYPE_CHECKING:
+    from torch.distributed.tensor import DTensor
 
 
 class ParallelOperations(Operations):
@@ -84,6 +86,8 @@ class _VocabularyLoss(torch.autograd.Function):  # type: ignore[misc]
 def distributed_state(decoder: Decoder, mesh: Any) -> dict[str, DTensor]:
     """Checkpoint name -> DTensor over the tp axis `mesh` (a one-dim DeviceMesh), on the storage
     of the parameters: for saving, loading and `full_tensor()`."""
+    from torch.distributed.tensor import DTensor, Replicate, Shard
+
     return {
         shard.name: DTensor.from_local(
             shard.value, mesh, [Replicate() if shard.dim is None else Shard(shard.dim)],

@@ -8,6 +8,7 @@ overlapped in the untraced steps does not overlap in this one.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple, Protocol
 
 import torch
-from torch.distributed.pipelining import schedules
 
 
 class Label(NamedTuple):
@@ -170,17 +170,20 @@ def recording(device: torch.device) -> Iterator[Recorder]:
     """Record every event of this rank inside the block, pipeline transfers included.
 
     torch's schedules post transfers through one function of their module and offer no hook, so
-    that function is replaced while the recording lasts.
+    that function is replaced while the recording lasts. Where nobody imported them, none run.
     """
     global _recorder
-    recorder, post = Recorder(device), schedules._batch_p2p
-    schedules._batch_p2p = lambda operations, desc=None: recorder.batch(operations, post)
-    _recorder = recorder
+    recorder = _recorder = Recorder(device)
+    schedules: Any = sys.modules.get("torch.distributed.pipelining.schedules")
+    post: Any = schedules._batch_p2p if schedules else None
     try:
+        if schedules:
+            schedules._batch_p2p = lambda operations, desc=None: recorder.batch(operations, post)
         yield recorder
     finally:
         _recorder = None
-        schedules._batch_p2p = post
+        if schedules:
+            schedules._batch_p2p = post
 
 
 def heading(operations: list[Any], direction: str) -> list[Any]:

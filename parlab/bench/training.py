@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from parlab.bench.axes import Axes
 from parlab.bench.collectives import Axis, all_reduce
 from parlab.bench.context_parallel import ContextParallel
+from parlab.bench.loop import Loop
 from parlab.bench.model import Decoder, ModelConfig
+from parlab.bench.optimizer import AdamW
 from parlab.bench.parameters import Shard, load, shards
-from parlab.bench.pipeline import Loop, Pipeline, examples
 from parlab.bench.split import owners, parts
 from parlab.bench.tensor_parallel import ParallelOperations
 from parlab.bench.trace import chunk
@@ -60,9 +61,7 @@ class Trainer:
         with torch.no_grad():
             for decoder in self.decoders.values():
                 load(decoder, self.axes.tp.index, read)
-        self.optimizer = torch.optim.AdamW(
-            list(self.parameters()), lr=self.plan.learning_rate, fused=True
-        )
+        self.optimizer = AdamW(self.parameters(), self.plan.learning_rate)
 
     def parameters(self) -> Iterator[nn.Parameter]:
         """Every parameter of this rank once, in stage order."""
@@ -137,6 +136,8 @@ class Trainer:
 
         if self.axes.pp.size == 1:
             return Loop(self.decoders[0], plan.microbatches, loss)
+        from parlab.bench.pipeline import Pipeline, examples
+
         shapes = examples(self.decoders, plan.micro_batch, tokens, plan.dtype)
         stages: dict[int, nn.Module] = dict(self.decoders)
         return Pipeline(
