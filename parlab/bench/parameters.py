@@ -108,8 +108,3 @@ def random_weights(seed: int) -> Callable[[str, tuple[int, ...]], Tensor]:
         return torch.randn(shape, generator=generator) * shape[1] ** -0.5
 
     return read
-
-
-def full_state(decoder: Decoder) -> dict[str, Tensor]:
-    """Checkpoint name -> parameter of a decoder that one process holds whole."""
-    return {shard.name: shard.value for shard in shards(decoder)}
