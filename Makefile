@@ -24,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PYTHONNOUSERSITE = 1
 export JUPYTER_PREFER_ENV_PATH = 1
 
-.PHONY: help setup lab test check lint types parity quick build links hosted format clean FORCE
+.PHONY: help setup lab test check lint types parity quick build bench links hosted format clean FORCE
 .DELETE_ON_ERROR:
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "make test     安装并运行全部测试 | set up, run every test           (ARGS='-k name -x')"
 	@echo "make check    快速检查 | lint, types, parity of the built notebooks, quick tests"
 	@echo "make build    由源文件生成笔记本 | build the notebooks from solutions/*.py"
+	@echo "make bench    真实多进程训练与测量 | train on real processes, measure, decide (ARGS=--preflight)"
 	@echo "make links    改写徽章与链接 | rewrite badges and links from pyproject.toml"
 	@echo "make hosted   在旧版与新版环境中测试单文件版 | single-file twins on the oldest and newest set"
 	@echo "make format   整理代码格式 | format the code"
@@ -72,6 +73,9 @@ quick: .venv/ready
 
 build: .venv/ready
 	.venv/bin/parlab build $(ARGS)
+
+bench: .venv/ready
+	.venv/bin/parlab bench $(ARGS)
 
 links: .venv/ready
 	.venv/bin/parlab links

@@ -20,6 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_build(commands)
     _add_links(commands)
+    _add_bench(commands)
     arguments = parser.parse_args(argv)
     from parlab.author import interrupts, problems
 
@@ -53,6 +54,37 @@ def _add_links(commands: Any) -> None:
     text = "rewrite badges and links from the repository's address in pyproject.toml"
     parser = commands.add_parser("links", help=text, description=text)
     parser.set_defaults(run=_links)
+
+
+def _add_bench(commands: Any) -> None:
+    text = "train the groups under torchrun, measure, record, decide"
+    parser = commands.add_parser("bench", help=text, description=text)
+    add = parser.add_argument
+    add("--workload", default="tiny-cpu", metavar="NAME", help="in benchmarks/workloads, or a file")
+    add("--groups", metavar="A,B", default="", help="of the workload's groups; all by default")
+    add("--mesh", action="append", default=[], metavar="pp=2,tp=1,cp=2", help="one more group")
+    add("--world-size", type=int, metavar="N", help="what every mesh must multiply to")
+    add("--results", metavar="DIR", help="default: benchmarks/results/par_model_internal")
+    add("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    add("--timeout", type=float, metavar="S", help="seconds a group may take")
+    add("--functions", metavar="IPYNB", help="a lesson-04 notebook whose functions decide")
+    add("--preflight", action="store_true", help="only say what this machine has")
+    add("--report", metavar="DIR", help="only report on the records in DIR, with pictures")
+    nodes = parser.add_argument_group("several machines")
+    nodes.add_argument("--nnodes", type=int, default=1, metavar="N")
+    nodes.add_argument("--node-rank", type=int, default=0, metavar="R")
+    nodes.add_argument("--rdzv-endpoint", default="", metavar="HOST:PORT")
+    nodes.add_argument(
+        "--run-id", default="", metavar="ID", help="same on every node, new each run"
+    )
+    nodes.add_argument("--local-addr", default="", metavar="ADDRESS")
+    parser.set_defaults(run=_bench)
+
+
+def _bench(arguments: argparse.Namespace) -> bool:
+    from parlab.bench import command
+
+    return command.main(arguments, _say)
 
 
 def _build(arguments: argparse.Namespace) -> bool:

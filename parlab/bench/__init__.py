@@ -1,0 +1,1 @@
+"""The benchmark: one decoder, trained for real on any (pp, cp, tp) mesh, measured and recorded."""

@@ -1,0 +1,282 @@
+"""A record from its parts: begun before a run starts, finished when it has ended."""
+
+import hashlib
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from parlab.bench import decide
+from parlab.bench.driver import Job, Outcome, command, environment
+from parlab.bench.flops import mfu, per_token
+from parlab.bench.machine import Machine, hardware
+from parlab.bench.measure import ratios, split_step, spread, step_seconds, traffic
+from parlab.bench.workload import BASELINE, Model, Workload
+from parlab.lesson.loader import Loaded
+
+METRICS = (
+    "throughput", "step_ms", "peak_memory_mb", "bubble_ratio", "communication_ratio",
+    "other_ratio", "skew_ratio", "parts_ms", "traced_step_ms", "communication", "loss",
+    "correctness", "scaling_efficiency", "model_flops_per_token", "mfu", "parameters",
+    "startup_s",
+)  # fmt: skip
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What all groups of one run share."""
+
+    workload: Workload
+    machine: Machine
+    functions: Loaded
+    device: str
+    root: Path
+
+
+def begin(context: Context, job: Job, run_id: str, started: str) -> Record:
+    """The record that stands while the group runs, and stays if nobody lives to finish it."""
+    content, reasons = hardware(context.machine, context.device, job.nodes.count)
+    if context.workload.model.revision is None:
+        reasons["workload.model.revision"] = "random weights: nothing was loaded"
+    if context.workload.tokenizer.revision is None:
+        reasons["workload.tokenizer.revision"] = "bytes need no tokenizer file"
+    commit, changed = _commit(Path(__file__).resolve().parent)
+    if commit is None:
+        reasons["artifact.commit"] = "the code is not in a git repository"
+    record: Record = {
+        "schema_version": 1,
+        "name": job.name,
+        "run_id": run_id,
+        "started": started,
+        "workload": describe(context.workload, job.mesh.world_size),
+        "hardware": content,
+        "mesh": {
+            "pp": job.mesh.pp, "cp": job.mesh.cp, "tp": job.mesh.tp,
+            "order": list(job.mesh.order),
+            "coordinates": [{"rank": n, **at} for n, at in enumerate(job.mesh.coordinates())],
+        },
+        "metrics": dict.fromkeys(METRICS),
+        "artifact": {
+            "command": command(job), "environment": environment(job), "commit": commit,
+            "uncommitted_changes": changed, "timeline": None, "log": None,
+        },
+        "failure": {
+            "kind": "unfinished", "rank": None, "log_tail": [],
+            "message": "the run began and has not reported back: it is still at work, or it was "
+            "killed together with the program that started it",
+        },
+        "evidence_level": level(context.device, job.nodes.count),
+        "oversubscribed": False,
+        "reasons": reasons,
+    }  # fmt: skip
+    record["oversubscribed"] = _crowded(record, job.nodes.count)
+    return _closed(record, context.functions, "the run has not ended")
+
+
+def finish(
+    record: Record,
+    outcome: Outcome,
+    functions: Loaded,
+    baseline: Record | None,
+    clean: Callable[[str], str],
+) -> Record:
+    """The same record with what was measured, or with how the run failed.
+
+    Args:
+        baseline: the one-rank run's record, if there is one.
+        clean: takes machine paths out of a text.
+    """
+    failure = outcome.failure and {
+        **outcome.failure,
+        "message": clean(outcome.failure["message"]),
+        "log_tail": [clean(line) for line in outcome.failure["log_tail"]],
+    }
+    reasons = {k: v for k, v in record["reasons"].items() if not k.startswith("metrics.")}
+    metrics: dict[str, Any] = {**dict.fromkeys(METRICS), "startup_s": outcome.startup_s}
+    done: Record = {**record, "metrics": metrics, "failure": failure, "reasons": reasons}
+    if failure:
+        return _closed(done, functions, f"the run failed ({failure['kind']})")
+    tokens = record["workload"]["global_batch"] * record["workload"]["sequence_length"]
+    metrics |= measured(outcome.documents, tokens)
+    hosts = {document["host"] for document in outcome.documents}
+    done["oversubscribed"] = _crowded(record, len(hosts))
+    metrics["correctness"], why = _correctness(done, outcome.documents, baseline)
+    reasons["metrics.correctness"] = why
+    metrics["scaling_efficiency"], why = _efficiency(done, baseline)
+    reasons["metrics.scaling_efficiency"] = why
+    metrics["model_flops_per_token"] = _flops(record)
+    metrics["mfu"], reasons["metrics.mfu"] = mfu(
+        metrics["throughput"]["median"],
+        metrics["model_flops_per_token"],
+        record["hardware"]["gpu"],
+        record["workload"]["dtype"],
+        record["workload"]["world_size"],
+    )
+    done["reasons"] = {key: why for key, why in reasons.items() if why}
+    return _closed(done, functions, "the ranks did not report it")
+
+
+def _flops(record: Record) -> int:
+    work = record["workload"]
+    return per_token(Model(**work["model"]), work["sequence_length"])
+
+
+def _crowded(record: Record, hosts: int) -> bool:
+    """Whether ranks on CPU outnumber the cores of the machines that they ran on."""
+    machine = record["hardware"]
+    ranks = record["workload"]["world_size"]
+    return bool(machine["device"] == "cpu" and ranks > machine["cores"] * hosts)
+
+
+def _closed(record: Record, functions: Loaded, why: str) -> Record:
+    """Adds the gates' verdict, and a reason for every metric that is null without one."""
+    for key, value in record["metrics"].items():
+        if value is None:
+            record["reasons"].setdefault(f"metrics.{key}", why)
+    for key in ("timeline", "log"):
+        if record["artifact"][key] is None:
+            record["reasons"].setdefault(f"artifact.{key}", why)
+    return {**record, "decision": decide.judge(record, functions)}
+
+
+def describe(workload: Workload, world_size: int) -> dict[str, Any]:
+    """The record's ``workload``; every table of the TOML is in it."""
+    model, run, batch = workload.model, workload.run, workload.batch
+    text = Path(workload.data.text)
+    digest = hashlib.sha256(text.read_bytes()).hexdigest()
+    return {
+        "name": workload.name,
+        "fingerprint": workload.fingerprint(),
+        "model": workload.as_dict()["model"],
+        "tokenizer": workload.as_dict()["tokenizer"],
+        "data": {"text": text.name, "sha256": digest},
+        "layers": model.num_layers,
+        "heads": model.num_heads,
+        "kv_heads": model.num_kv_heads,
+        "hidden": model.hidden,
+        "vocabulary": model.vocabulary,
+        "global_batch": batch.global_batch,
+        "micro_batch": batch.micro_batch,
+        "microbatches": workload.microbatches,
+        "sequence_length": batch.sequence_length,
+        "dtype": run.dtype,
+        "schedule": run.schedule,
+        "chunks_per_rank": run.chunks_per_rank,
+        "split": run.split,
+        "cp_method": run.cp_method,
+        "world_size": world_size,
+        "topology": run.topology,
+        "warmup": run.warmup,
+        "repeats": run.repeats,
+        "seed": run.seed,
+        "learning_rate": run.learning_rate,
+        "limits": workload.as_dict()["limits"],
+    }
+
+
+def measured(documents: Sequence[Mapping[str, Any]], tokens: int) -> dict[str, Any]:
+    """Metrics of a run that ended well.
+
+    Args:
+        documents: what the ranks wrote, in rank order.
+        tokens: trained on in one step.
+    """
+    lengths = step_seconds(documents)
+    step, splits = split_step(documents)
+    share = ratios(step, splits)
+    peaks = [document["peak_memory_mb"] for document in documents]
+    return {
+        "throughput": spread([tokens / length for length in lengths]),
+        "step_ms": spread([length * 1e3 for length in lengths]),
+        "peak_memory_mb": {
+            "max": max(peaks), "ranks": peaks, "source": documents[0]["memory_source"]
+        },
+        **{key: share[key] for key in
+           ("bubble_ratio", "communication_ratio", "other_ratio", "skew_ratio")},
+        "parts_ms": [
+            {"rank": split.rank, "skew": split.skew * 1e3,
+             **{part: seconds * 1e3 for part, seconds in split.seconds().items()}}
+            for split in splits
+        ],
+        "traced_step_ms": (step[1] - step[0]) * 1e3,
+        "communication": traffic(documents),
+        "loss": documents[-1]["loss"],
+        "parameters": {
+            "count": documents[0]["parameters"]["count"],
+            "local": [document["parameters"]["local_count"] for document in documents],
+        },
+    }  # fmt: skip
+
+
+def _correctness(
+    record: Record, documents: Sequence[Mapping[str, Any]], baseline: Record | None
+) -> tuple[dict[str, Any] | None, str]:
+    if record["name"] == BASELINE:
+        return None, "it is what the groups are compared with"
+    found = [d["correctness"] for d in documents if d["correctness"]]
+    values = [one for one in found if one["largest_gradient_error"] is not None]
+    if not values:
+        told = next((one["reason"] for one in found if one.get("reason")), None)
+        return None, told or _no_baseline(record, baseline) or "the ranks compared nothing"
+    worst = max(values, key=lambda one: one["largest_gradient_error"])
+    return {
+        "loss_difference": max(abs(one["loss_difference"]) for one in values),
+        "largest_gradient_error": worst["largest_gradient_error"],
+        "parameter": worst["parameter"],
+    }, ""
+
+
+def _efficiency(record: Record, baseline: Record | None) -> tuple[float | None, str]:
+    if record["name"] == BASELINE:
+        return None, "it is what the groups are compared with"
+    if why := _no_baseline(record, baseline):
+        return None, why
+    assert baseline
+    alone = baseline["metrics"]["throughput"]["median"]
+    ranks = record["workload"]["world_size"]
+    return record["metrics"]["throughput"]["median"] / (ranks * alone), ""
+
+
+def _no_baseline(record: Record, baseline: Record | None) -> str:
+    """Why there is no one-rank run to compare with; empty where there is one."""
+    if baseline is None:
+        return "no baseline has run"
+    if baseline["failure"]:
+        return f"the baseline failed: {baseline['failure']['message'][:300]}"
+    if baseline["workload"]["fingerprint"] != record["workload"]["fingerprint"]:
+        return "the baseline ran another workload"
+    if baseline["evidence_level"] == record["evidence_level"]:
+        different = ("cpu", "gpu") if record["hardware"]["device"] == "cuda" else ("cpu", "cores")
+        if all(baseline["hardware"][key] == record["hardware"][key] for key in different):
+            return ""
+        return "the baseline ran on other hardware"
+    if {baseline["evidence_level"], record["evidence_level"]} <= {
+        "gpu_single_node", "gpu_multi_node"
+    }:  # fmt: skip
+        return ""  # one rank never spans machines
+    return f"the baseline's evidence level is {baseline['evidence_level']}"
+
+
+def level(device: str, nodes: int) -> str:
+    """The evidence level of a run."""
+    if device == "cpu":
+        return "cpu_gloo"
+    return "gpu_single_node" if nodes == 1 else "gpu_multi_node"
+
+
+def _commit(folder: Path) -> tuple[str | None, bool | None]:
+    """The code's commit, and whether the code has changes that are not in it."""
+
+    def git(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=20
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    commit = git("rev-parse", "HEAD")
+    return (commit, bool(git("status", "--porcelain", "."))) if commit else (None, None)

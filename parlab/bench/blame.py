@@ -1,0 +1,184 @@
+"""Which rank failed, and how: from what the ranks wrote and what torchrun said."""
+
+import re
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PHASES = ("start", "build", "warmup", "measure", "trace", "correctness", "done")
+TAIL = 20
+# What a healthy rank says when another one is gone or late.
+_ECHO = re.compile(
+    r"connection (?:closed|reset|refused)|closed by peer|broken pipe|timed? ?out|socket closed"
+    r"|read error|write error|peer .*(?:down|died|disconnect)|remote process (?:exited|has)"
+    r"|aborted",
+    re.IGNORECASE,
+)
+_LATE = re.compile(r"timed? ?out", re.IGNORECASE)
+_MEMORY = re.compile(r"out of memory|can(?:'t|not) allocate memory|MemoryError|bad_alloc", re.I)
+_EXIT = re.compile(
+    r"rank\s*: (?P<rank>\d+) \(local_rank: \d+\)\s*\n\s*exitcode\s*: (?P<code>-?\d+)"
+)
+# Python's fault handler, and the frames in which a rank waits for others.
+_THREAD = re.compile(r"^(?:(?P<current>Current )t|T)hread 0x\w+.*:$", re.MULTILINE)
+_FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<name>\S+)', re.MULTILINE)
+_WAITS = re.compile(r"distributed_c10d|_functional_collectives|wait|recv|collectives\.py|barrier")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is left of a run.
+
+    Attributes:
+        world_size: how many ranks there should have been.
+        returncode: torchrun's; None where it had to be stopped.
+        stopped: why the driver stopped it (``"timeout"``, ``"interrupted"``), or None.
+        seconds: how long it ran.
+        failures: rank → ``failure-<rank>.json``.
+        progress: rank → ``progress-<rank>.json``.
+        finished: the ranks that wrote ``rank-<rank>.json``.
+        log: what torchrun printed.
+        rank_logs: rank → what it printed; its stacks where the time was up.
+        now: the time at the end, on the clock of ``progress``'s ``time``.
+    """
+
+    world_size: int
+    returncode: int | None
+    stopped: str | None
+    seconds: float
+    failures: Mapping[int, Mapping[str, Any]]
+    progress: Mapping[int, Mapping[str, Any]]
+    finished: frozenset[int]
+    log: str
+    rank_logs: Mapping[int, str]
+    now: float
+
+
+def blame(evidence: Evidence) -> dict[str, Any] | None:
+    """A record's ``failure``: kind, rank, message and the log's tail; None where all went well."""
+    found = _verdict(evidence)
+    if found is None:
+        return None
+    kind, rank, message = found
+    own = evidence.failures.get(-1 if rank is None else rank, {})
+    said = "" if rank is None else evidence.rank_logs.get(rank, "")
+    text = str(own.get("traceback") or said or evidence.log)
+    return {"kind": kind, "rank": rank, "message": message, "log_tail": tail(text)}
+
+
+def tail(text: str) -> list[str]:
+    """The last lines that say something."""
+    return [line[:300] for line in text.splitlines() if line.strip()][-TAIL:]
+
+
+def _verdict(e: Evidence) -> tuple[str, int | None, str] | None:
+    missing = sorted(set(range(e.world_size)) - e.finished)
+    if e.returncode == 0 and not missing and not e.stopped:
+        return None
+    if e.stopped == "interrupted":
+        return "interrupted", None, f"stopped after {e.seconds:.1f} s; {where(e)}"
+    own = {r: d for r, d in e.failures.items() if not _ECHO.search(str(d.get("message", "")))}
+    if own:
+        rank = min(own, key=lambda r: (own[r].get("time", 0), r))
+        message = str(own[rank].get("message") or "no message")
+        memory = own[rank].get("kind") == "memory" or _MEMORY.search(message)
+        return ("memory" if memory else "exception"), rank, f"rank {rank}: {message[:2000]}"
+    if e.stopped == "timeout":
+        return _late(e)
+    died = {int(m["rank"]): int(m["code"]) for m in _EXIT.finditer(e.log)}
+    killed = {r: -c for r, c in died.items() if c < 0 and -c != signal.SIGTERM}
+    if killed:
+        rank = min(killed)
+        return "killed", rank, _killed(rank, killed[rank], e)
+    late = any(_LATE.search(str(d.get("message", ""))) for d in e.failures.values())
+    if late:
+        return _late(e)
+    if e.failures:
+        gone = _last(e, set(range(e.world_size)) - set(e.failures))
+        what = f"rank {gone} vanished" if gone is not None else "a connection broke"
+        return "killed", gone, f"{what} and the others lost the connection; {where(e)}"
+    broken = sorted(r for r, c in died.items() if c)
+    if broken:
+        rank = broken[0]
+        return "exception", rank, f"rank {rank} ended with code {died[rank]}; {where(e)}"
+    if e.returncode == 0:
+        return "output", missing[0], f"rank {missing[0]} ended well but left no readable result"
+    return "launch", None, f"torchrun ended with code {e.returncode} after {e.seconds:.1f} s"
+
+
+def _killed(rank: int, number: int, e: Evidence) -> str:
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = "unknown"
+    cause = "kill -9, or the system had no memory left" if number == signal.SIGKILL else "a crash"
+    return f"rank {rank} was ended by signal {number} ({name}: {cause}); {where(e)}"
+
+
+def _late(e: Evidence) -> tuple[str, int | None, str]:
+    """The time is up. A rank that stands still while others wait for it hangs."""
+    silent = set(range(e.world_size)) - set(e.failures) - e.finished or set(range(e.world_size))
+    stacks = {rank: stack for rank in silent if (stack := innermost(e.rank_logs.get(rank, "")))}
+    working = {rank for rank, stack in stacks.items() if not _WAITS.search("\n".join(stack))}
+    alone = working if working != set(stacks) else set()
+    rank = _last(e, alone or silent)
+    if rank is None:
+        return "timeout", None, f"no rank reported within {e.seconds:.1f} s"
+    still = e.now - float(e.progress.get(rank, {}).get("time", e.now - e.seconds))
+    if e.failures or still > max(5.0, e.seconds / 4):
+        at = f" in {stacks[rank][0]}" if rank in stacks else ""
+        return "hang", rank, f"rank {rank} stood still for {still:.1f} s{at}; {where(e)}"
+    return "timeout", None, f"not done after {e.seconds:.1f} s, still at work; {where(e)}"
+
+
+def innermost(log: str) -> list[str]:
+    """The deepest three frames of the main thread in a dump of Python's fault handler."""
+    heads = list(_THREAD.finditer(log))
+    if not heads:
+        return []
+    main = next((head for head in heads if head["current"]), heads[-1])
+    frames = _FRAME.finditer(log, main.end())
+    return [f"{Path(f['file']).name}:{f['line']} {f['name']} ({f['file']})" for f in frames][:3]
+
+
+def _last(e: Evidence, ranks: set[int]) -> int | None:
+    """The rank that is furthest behind; of equals the one that has been silent longest."""
+    if not e.progress or not ranks:
+        return None
+
+    def reached(rank: int) -> tuple[int, int, float, int]:
+        one = e.progress.get(rank)
+        if one is None:
+            return (-1, 0, 0.0, rank)
+        phase = str(one.get("phase"))
+        at = PHASES.index(phase) if phase in PHASES else 0
+        return (at, int(one.get("step") or 0), float(one.get("time") or 0.0), rank)
+
+    return min(ranks, key=reached)
+
+
+def where(e: Evidence) -> str:
+    """Where each rank stood, ranks with the same state together."""
+    return positions(e.progress, range(e.world_size))
+
+
+def positions(progress: Mapping[int, Mapping[str, Any]], ranks: Sequence[int]) -> str:
+    """As in ``ranks 0-2: measure 2/3, rank 3: build``."""
+    states: dict[str, list[int]] = {}
+    for rank in ranks:
+        one = progress.get(rank)
+        state = "not started" if one is None else str(one.get("phase"))
+        if one is not None and one.get("of"):
+            state += f" {one.get('step')}/{one.get('of')}"
+        states.setdefault(state, []).append(rank)
+    return ", ".join(f"{_ranks(members)}: {state}" for state, members in states.items())
+
+
+def _ranks(members: list[int]) -> str:
+    if len(members) == 1:
+        return f"rank {members[0]}"
+    if members == list(range(members[0], members[-1] + 1)):
+        return f"ranks {members[0]}-{members[-1]}"
+    return "ranks " + ",".join(map(str, members))

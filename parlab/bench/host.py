@@ -1,0 +1,70 @@
+"""What a rank reads from its machine: peak memory, and the offset of its clock to rank 0's."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+MB = 1e6
+EXCHANGES = 20
+
+
+def reset_peak(device: torch.device) -> None:
+    """Let the peak count from here, where the system can."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_memory(device: torch.device) -> tuple[float, str]:
+    """(MB of 10⁶ bytes, how it was read): of the device, or resident memory of the process."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / MB, "torch.cuda.max_memory_allocated"
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024 / MB, "VmHWM"
+    if sys.platform == "win32":
+        return float("nan"), "not known on this system"
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / MB, "ru_maxrss"
+
+
+def clock_offset() -> float:
+    """Seconds to add to this rank's clock to get rank 0's. A collective call.
+
+    Ranks on rank 0's host share its clock. Others exchange messages with rank 0; the quickest
+    exchange gives the offset, to within half of its time (Cristian's algorithm).
+    """
+    rank = dist.get_rank()
+    hosts: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(hosts, socket.gethostname())
+    offset = 0.0
+    for other, host in enumerate(hosts):
+        if host == hosts[0] or rank not in (0, other):
+            continue
+        message = torch.zeros(1, dtype=torch.float64)
+        best = float("inf")
+        for _ in range(EXCHANGES):
+            if rank == 0:
+                dist.recv(message, src=other)
+                message[0] = time.perf_counter()
+                dist.send(message, dst=other)
+                continue
+            before = time.perf_counter()
+            dist.send(message, dst=0)
+            dist.recv(message, src=0)
+            after = time.perf_counter()
+            if after - before < best:
+                best, offset = after - before, float(message[0]) - (before + after) / 2
+    return offset

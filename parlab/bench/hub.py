@@ -1,0 +1,59 @@
+"""A revision on a model hub → the commit it stands for, so that a record says what was run."""
+
+import os
+import re
+import subprocess
+from dataclasses import replace
+
+from parlab.bench.workload import Workload
+
+HUBS = {
+    "huggingface": "https://huggingface.co/{}",
+    "modelscope": "https://www.modelscope.cn/{}.git",
+}
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+class Unresolved(Exception):
+    """A revision's commit could not be found; says why and what to do."""
+
+
+def pin(workload: Workload) -> Workload:
+    """The workload with the model's and the tokenizer's revision as commits.
+
+    Nothing is asked where a revision is a commit already, or where the hub is not used.
+
+    Raises:
+        Unresolved: the hub cannot be reached or has no such revision.
+    """
+    model, tokenizer = workload.model, workload.tokenizer
+    if model.weights == "hub" and model.revision:
+        model = replace(model, revision=resolve(model.id, model.revision))
+    if tokenizer.id != "bytes" and tokenizer.revision:
+        tokenizer = replace(tokenizer, revision=resolve(tokenizer.id, tokenizer.revision))
+    return replace(workload, model=model, tokenizer=tokenizer)
+
+
+def resolve(name: str, revision: str) -> str:
+    """The commit of a branch or tag; the hub is ``PARLAB_HUB``, by default ``huggingface``."""
+    if _COMMIT.fullmatch(revision):
+        return revision
+    hub = os.environ.get("PARLAB_HUB", "huggingface")
+    if hub not in HUBS:
+        raise Unresolved(f"PARLAB_HUB={hub!r}: must be one of {', '.join(HUBS)}")
+    address = HUBS[hub].format(name)
+    wanted = [revision, f"refs/heads/{revision}", f"refs/tags/{revision}"]
+    try:
+        done = subprocess.run(
+            ["git", "ls-remote", address, *wanted], capture_output=True, text=True, timeout=60,
+            env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unresolved(f"{address} cannot be asked for {revision!r}: {error}") from None
+    found = [line.split()[0] for line in done.stdout.splitlines()]
+    if not found:
+        said = (done.stderr.strip().splitlines() or ["there is no such branch or tag"])[-1]
+        raise Unresolved(
+            f"{name} at {revision!r}: {said}. Give a commit of 40 digits in the workload instead"
+        )
+    return found[0]

@@ -1,0 +1,194 @@
+"""A report on a folder of records, from the records alone: ``report.md`` and pictures."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from parlab.bench import pictures
+from parlab.bench.artifacts import load_timeline
+from parlab.bench.decide import meaning, other_hardware
+from parlab.bench.driver import Say
+from parlab.bench.record import DECISION, BadRecord, read, read_folder, write_file
+from parlab.bench.workload import BASELINE
+
+REPORT, PICTURES = "report.md", "pictures"
+Record = Mapping[str, Any]
+
+
+def report(folder: Path, say: Say) -> bool:
+    """Writes ``report.md`` and ``pictures/`` beside the records.
+
+    Runs that may not be compared (another workload, evidence level or machine) get a section each.
+
+    Returns:
+        Whether there was anything to report on and every record could be read.
+    """
+    if not folder.is_dir():
+        say(f"{folder} is no folder: run `parlab bench` first, or name the one with the records")
+        return False
+    records, complaints = read_folder(folder)
+    for line in complaints:
+        say(line)
+    if not records:
+        say(f"{folder} holds no record that can be read: run `parlab bench` first")
+        return False
+    lines = ["# Model-internal parallelism: what was measured", ""]
+    for name, section in sections(records.values()).items():
+        lines += _section(folder, name, section)
+    lines += _decision(folder, complaints)
+    if complaints:
+        lines += ["## Left out", "", *(f"- {line.splitlines()[0]}" for line in complaints), ""]
+    write_file(folder / REPORT, "\n".join(lines))
+    say(f"report: {folder / REPORT}")
+    return not complaints
+
+
+def sections(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Records that may stand side by side, under a name; the baseline first, then by name."""
+    found: list[list[Record]] = []
+    for record in sorted(records, key=lambda r: (r["name"] != BASELINE, r["name"])):
+        for section in found:
+            if _may_stand_with(record, section[0]):
+                section.append(record)
+                break
+        else:
+            found.append([record])
+    named: dict[str, list[Record]] = {}
+    for section in found:
+        base = f"{section[0]['workload']['name']}-{section[0]['evidence_level']}"
+        name, number = base, 2
+        while name in named:
+            name, number = f"{base}-{number}", number + 1
+        named[name] = section
+    return named
+
+
+def _may_stand_with(one: Record, other: Record) -> bool:
+    same = one["workload"]["fingerprint"] == other["workload"]["fingerprint"]
+    level = one["evidence_level"] == other["evidence_level"]
+    return same and level and not other_hardware(one, other)
+
+
+def _section(folder: Path, name: str, records: Sequence[Record]) -> list[str]:
+    place = folder / PICTURES / name
+    drawn = {
+        "comparison": pictures.draw_comparison(records),
+        "collectives": pictures.draw_collectives(records),
+        "memory": pictures.draw_memory(records),
+    }
+    for record in records:
+        if timeline := load_timeline(record, folder):
+            drawn[f"timeline-{record['name']}"] = pictures.draw_timeline(record, timeline)
+    for key, figure in drawn.items():
+        _save(figure, place / f"{key}.png")
+    first = records[0]
+    lines = [f"## {first['workload']['name']}, evidence level {pictures.evidence(records)}", ""]
+    crowded = next((record for record in records if record["oversubscribed"]), None)
+    lines += [meaning(crowded or records[-1]), "", *_machine(first), "", *_table(records), ""]
+    lines += _failures(records)
+    if crowded:
+        lines += ["Groups are listed by name. Ranks outnumber cores, so they are not ranked by "
+                  "time.", ""]  # fmt: skip
+    for key in drawn:
+        lines += [f"![{key}]({PICTURES}/{name}/{key}.png)", ""]
+    return lines
+
+
+def _save(figure: Figure, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}")
+    figure.savefig(fresh, format="png", dpi=110, metadata={"Software": None})
+    plt.close(figure)
+    fresh.replace(path)
+
+
+def _machine(record: Record) -> list[str]:
+    machine, work = record["hardware"], record["workload"]
+    device = machine["gpu"] or machine["cpu"] or "unknown processor"
+    return [
+        f"- machine: {device}, {machine['cores']} cores, {machine['gpus']} GPU(s), "
+        f"{machine['nodes']} node(s), {machine['backend']}, torch {machine['torch']}",
+        f"- model: {work['model']['id']}, {work['layers']} layers, hidden {work['hidden']}, "
+        f"{work['heads']} heads, {work['kv_heads']} KV heads, vocabulary {work['vocabulary']}",
+        f"- step: {work['global_batch']} sequences of {work['sequence_length']} tokens in "
+        f"{work['microbatches']} microbatches, {work['dtype']}, {work['schedule']}",
+    ]
+
+
+def _table(records: Sequence[Record]) -> list[str]:
+    crowded = any(record["oversubscribed"] for record in records)
+    columns = [
+        "group", "mesh", "tokens/s (median, min–max)", "bubble", "communication", "other",
+        "peak MB", "gradient error", "loss difference", "efficiency", "MFU", "gates",
+    ]  # fmt: skip
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    for record in records:
+        metrics, mesh = record["metrics"], record["mesh"]
+        spread, right = metrics["throughput"], metrics["correctness"]
+        speed = (
+            f"{spread['median']:.0f} ({spread['min']:.0f}–{spread['max']:.0f})" if spread else ""
+        )
+        verdict = record["decision"]["gate_failures"]
+        cells = [
+            record["name"],
+            f"pp{mesh['pp']} × cp{mesh['cp']} × tp{mesh['tp']}",
+            speed,
+            *(_number(metrics[key], ".3f") for key in
+              ("bubble_ratio", "communication_ratio", "other_ratio")),
+            _number(metrics["peak_memory_mb"] and metrics["peak_memory_mb"]["max"], ".0f"),
+            _number(right and right["largest_gradient_error"], ".1e"),
+            _number(right and right["loss_difference"], ".1e"),
+            _number(metrics["scaling_efficiency"], ".2f"),
+            _number(metrics["mfu"], ".3f"),
+            ", ".join(verdict) if verdict else "pass",
+        ]  # fmt: skip
+        lines.append("| " + " | ".join(cell or "—" for cell in cells) + " |")
+    if crowded:
+        lines += ["", "tokens/s and efficiency are shown for completeness: no evidence of speed."]
+    return lines
+
+
+def _number(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)
+
+
+def _failures(records: Sequence[Record]) -> list[str]:
+    lines = [
+        f"- {record['name']} failed ({record['failure']['kind']}, rank "
+        f"{record['failure']['rank']}): {record['failure']['message'].splitlines()[0]}"
+        for record in records
+        if record["failure"]
+    ]
+    return [*lines, ""] if lines else []
+
+
+def _decision(folder: Path, complaints: list[str]) -> list[str]:
+    """The decision as it was taken; nothing is decided anew here."""
+    path = folder / f"{DECISION}.json"
+    if not path.exists():
+        return ["## Decision", "", "None has been taken: no group has run.", ""]
+    try:
+        choice = read(path)
+    except (BadRecord, OSError) as error:
+        complaints.append(str(error))
+        return []
+    limits = ", ".join(f"{key} ≤ {value:g}" for key, value in choice["limits"].items())
+    functions = choice["functions"]
+    lines = [
+        "## Decision", "",
+        f"**{choice['decision']}** {choice['candidate'] or ''}".rstrip() + f" (limits: {limits})",
+        "",
+        choice["meaning"],
+        "",
+        f"Functions: {functions['source']} ({functions['origin']}), "
+        f"sha256 {functions['sha256'][:12]}.",
+        "",
+    ]  # fmt: skip
+    for item in choice["candidates"]:
+        failed = ", ".join(item["gate_failures"])
+        lines.append(f"- {item['name']}: {'failed ' + failed if failed else 'eligible'}")
+    lines += [f"- {name}: left out, {why}" for name, why in choice["left_out"].items()]
+    return [*lines, ""]

@@ -1,0 +1,69 @@
+"""Which layers a stage holds, and which pipeline rank holds a stage. Plain numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from parlab.bench.model import ModelConfig, Part
+
+
+def owners(schedule: str, pp: int, chunks: int) -> list[int]:
+    """The pipeline rank of every stage, in stage order.
+
+    Interleaved schedules loop (stage i on rank i mod pp, arXiv 2104.04473 section 2.2.2); ZBV goes
+    down and up again (arXiv 2401.10241 appendix), two stages a rank whatever `chunks` says.
+    """
+    if pp == 1:
+        return [0]
+    if schedule == "ZBVZeroBubble":
+        return [*range(pp), *reversed(range(pp))]
+    if schedule in ("Interleaved1F1B", "InterleavedZeroBubble"):
+        return [stage % pp for stage in range(pp * chunks)]
+    return list(range(pp))
+
+
+def parts(config: ModelConfig, stages: int, split: str, sequence: int) -> list[Part]:
+    """The part of the model in every stage, by number of layers ("even") or by cost ("cost")."""
+    if not 1 <= stages <= config.num_layers:
+        raise ValueError(f"{stages} stages for {config.num_layers} layers: each needs one layer")
+    counts: Sequence[int] = _even(config.num_layers, stages)
+    if split == "cost":
+        counts = _by_cost(*costs(config, sequence), config.num_layers, stages)
+    result, first = [], 0
+    for index, count in enumerate(counts):
+        result.append(Part(first, first + count, index == 0, index == stages - 1))
+        first += count
+    return result
+
+
+def costs(config: ModelConfig, sequence: int) -> tuple[float, float]:
+    """FLOPs a token of one layer and of the head, forward, with causal attention at s/2 keys.
+
+    Both triple in a backward pass, so their ratio is that of a step. The embedding is a look-up.
+    """
+    h, d = config.hidden, config.head_dim
+    projections = 2 * h * d * (2 * config.num_heads + 2 * config.num_kv_heads)
+    attention = 2 * config.num_heads * d * sequence
+    return projections + attention + 6 * h * config.ffn, 2 * h * config.vocabulary
+
+
+def _even(layers: int, stages: int) -> list[int]:
+    return [layers // stages + (index < layers % stages) for index in range(stages)]
+
+
+def _by_cost(layer: float, head: float, layers: int, stages: int) -> Sequence[int]:
+    """Layers a stage so that the dearest stage is as cheap as can be, the last one with the head;
+    among equals the earlier stages hold more, for they wait for nobody."""
+
+    @cache
+    def best(left: int, stage: int) -> tuple[float, tuple[int, ...]]:
+        if stage == stages - 1:
+            return left * layer + head, (left,)
+        choices = []
+        for count in range(left - (stages - 1 - stage), 0, -1):
+            rest, counts = best(left - count, stage + 1)
+            choices.append((max(count * layer, rest), (count, *counts)))
+        return min(choices, key=lambda choice: choice[0])
+
+    return best(layers, 0)[1]

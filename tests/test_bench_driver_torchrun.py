@@ -1,0 +1,144 @@
+"""Faults in real jobs under real torchrun: the right rank is named, nothing is left running."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_bench_driver_run import gone_within, leftovers
+
+from parlab.bench import record
+from parlab.bench.driver import Job, Outcome, prepare, run
+from parlab.bench.mesh import Mesh
+from parlab.bench.workload import load
+
+ROOT = Path(__file__).resolve().parent.parent
+WORK = load(ROOT / "benchmarks" / "workloads" / "tiny-cpu.toml")
+SMALL = dataclasses.replace(
+    WORK,
+    model=dataclasses.replace(WORK.model, num_layers=4, hidden=64, ffn=96),
+    batch=dataclasses.replace(WORK.batch, sequence_length=32),
+)
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("torchrun")]
+
+
+def real(folder: Path, mesh: Mesh, inject: Any = None, timeout_s: float = 90.0) -> Outcome:
+    job = Job("G", folder / "job", ROOT, SMALL.as_dict(), mesh, timeout_s=timeout_s, inject=inject)
+    prepare(job)
+    said: list[str] = []
+    outcome = run(job, said.append)
+    assert leftovers(job) == []
+    print("\n".join(said), outcome.log, sep="\n")  # for whoever reads a failed test
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("mesh", "rank", "what", "phase", "kind"),
+    [
+        (Mesh(pp=2), 1, "kill", "measure", "killed"),
+        (Mesh(tp=2), 0, "kill", "warmup", "killed"),
+        (Mesh(cp=2), 1, "exception", "measure", "exception"),
+        (Mesh(pp=2), 0, "exception", "build", "exception"),
+        (Mesh(tp=2), 1, "memory", "trace", "memory"),
+    ],
+)
+def test_the_right_rank_is_named(
+    tmp_path: Path, mesh: Mesh, rank: int, what: str, phase: str, kind: str
+) -> None:
+    outcome = real(tmp_path, mesh, {"rank": rank, "what": what, "phase": phase})
+    assert outcome.failure is not None
+    assert (outcome.failure["kind"], outcome.failure["rank"]) == (kind, rank)
+    assert outcome.failure["log_tail"]
+
+
+@pytest.mark.parametrize(("mesh", "rank"), [(Mesh(pp=2), 1), (Mesh(tp=2), 0)])
+def test_a_hang_names_the_rank_that_hangs(tmp_path: Path, mesh: Mesh, rank: int) -> None:
+    inject = {"rank": rank, "what": "hang", "phase": "measure"}
+    outcome = real(tmp_path, mesh, inject, timeout_s=35.0)
+    assert outcome.failure is not None
+    assert (outcome.failure["kind"], outcome.failure["rank"]) == ("hang", rank)
+
+
+def test_memory_that_the_system_refuses(tmp_path: Path) -> None:
+    """A model whose parameters no machine has room for."""
+    huge = dataclasses.replace(
+        SMALL, model=dataclasses.replace(SMALL.model, vocabulary=1 << 20, hidden=1 << 17)
+    )
+    job = Job("baseline", tmp_path / "job", ROOT, huge.as_dict(), Mesh(), timeout_s=60.0)
+    prepare(job)
+    outcome = run(job, print)
+    assert outcome.failure is not None
+    assert (outcome.failure["kind"], outcome.failure["rank"]) == ("memory", 0)
+    assert leftovers(job) == []
+
+
+def command(folder: Path, *more: str) -> list[str]:
+    return [
+        sys.executable, "-m", "parlab.cli", "bench", "--results", str(folder / "results"),
+        "--device", "cpu", "--mesh", "tp=2", *more,
+    ]  # fmt: skip
+
+
+def started(folder: Path) -> Job:
+    """The job that a command has begun, once both its ranks are at work."""
+    job = Job("pp1_cp1_tp2", folder / "results" / "jobs" / "pp1_cp1_tp2", ROOT, {}, Mesh(tp=2))
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if len(list(job.folder.glob("progress-*.json"))) == 2:
+            return job
+        time.sleep(0.05)
+    raise AssertionError("the ranks did not start")
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (signal.SIGINT, "interrupted"),  # Ctrl-C, and a kernel's interrupt
+        (signal.SIGTERM, "interrupted"),
+        (signal.SIGKILL, "unfinished"),  # a kernel's restart
+    ],
+)
+def test_a_stopped_command_leaves_a_record_and_no_process(
+    tmp_path: Path, number: signal.Signals, kind: str
+) -> None:
+    process = subprocess.Popen(
+        command(tmp_path), cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    job = started(tmp_path)
+    process.send_signal(number)
+    assert gone_within(job, 5)
+    assert process.wait(10) == (130 if kind == "interrupted" else -number)
+    content = record.read(tmp_path / "results" / "pp1_cp1_tp2.json")
+    assert content["failure"]["kind"] == kind
+    assert content["decision"]["gate_failures"] == ["runtime"]
+
+
+def test_two_agents_are_two_nodes(tmp_path: Path) -> None:
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    nodes = [
+        subprocess.Popen(
+            command(
+                tmp_path, "--nnodes", "2", "--node-rank", str(rank), "--run-id", "test",
+                "--rdzv-endpoint", f"127.0.0.1:{port}", "--local-addr", "127.0.0.1",
+            ),
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        for rank in (0, 1)
+    ]  # fmt: skip
+    assert [node.wait(150) for node in nodes] == [0, 0]
+    content = json.loads((tmp_path / "results" / "pp1_cp1_tp2.json").read_text("utf-8"))
+    assert content["failure"] is None and content["hardware"]["nodes"] == 2
+    assert "--nnodes=2" in content["artifact"]["command"]
+    assert record.faults(content) == []
