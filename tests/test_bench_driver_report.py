@@ -376,3 +376,23 @@ def test_shipped_schemas_are_valid() -> None:
 
     for path in (ROOT / "parlab" / "bench").glob("*.schema.json"):
         Draft202012Validator.check_schema(json.loads(path.read_text("utf-8")))
+
+
+EXAMPLES = ROOT / "benchmarks" / "results" / "par_model_internal"
+
+
+def test_committed_examples_are_valid_and_whole() -> None:
+    records, complaints = record.read_folder(EXAMPLES)
+    assert complaints == [] and set(records) >= set(MESHES)
+    assert record.read(EXAMPLES / "decision.json")["candidate"] in records
+    for one in records.values():
+        assert one["workload"]["fingerprint"] and one["failure"] is None
+        for key in ("timeline", "log"):
+            assert (ROOT / one["artifact"][key]).is_file()
+
+
+def test_committed_examples_name_no_machine_path() -> None:
+    for path in EXAMPLES.rglob("*"):
+        if path.suffix in (".json", ".md", ".log") and "jobs" not in path.parts:
+            text = path.read_text("utf-8")
+            assert not [part for part in ("/home/", "/root/", "/tmp/", str(ROOT)) if part in text]

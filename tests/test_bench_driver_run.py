@@ -236,3 +236,36 @@ def test_a_dead_runs_lock_is_taken_over(tmp_path: Path) -> None:
 
 def test_grace_is_within_the_promise() -> None:
     assert driver.GRACE_S < 5
+
+
+@pytest.mark.parametrize("attempt", range(12))
+def test_none_escapes_while_its_parent_dies(tmp_path: Path, attempt: int) -> None:
+    """A parent of many threads is half dead for a while, and its children are still its own."""
+    mark = f"{9000 + attempt}.{os.getpid()}"
+    script = (
+        "import subprocess, threading, time\n"
+        "for n in range(200): threading.Thread(target=time.sleep, args=(900,)).start()\n"
+        f"for n in range(6): subprocess.Popen(['sleep', '{mark}'], start_new_session=True)"
+    )
+    supervisor = subprocess.Popen(
+        [sys.executable, "-m", "parlab.bench.supervise", str(tmp_path / "log"),
+         sys.executable, "-c", script],
+        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    deadline = time.monotonic() + 10
+    while len(sleepers(mark)) < 6 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert supervisor.stdin and len(sleepers(mark)) == 6
+    supervisor.stdin.close()
+    assert supervisor.wait(5) == 0
+    assert sleepers(mark) == []
+
+
+def sleepers(mark: str) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if (entry / "cmdline").read_bytes() == f"sleep\0{mark}\0".encode():
+                    found.append(int(entry.name))
+    return found

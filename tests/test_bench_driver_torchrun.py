@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -21,17 +22,31 @@ from parlab.bench.mesh import Mesh
 from parlab.bench.workload import load
 
 ROOT = Path(__file__).resolve().parent.parent
-WORK = load(ROOT / "benchmarks" / "workloads" / "tiny-cpu.toml")
-SMALL = dataclasses.replace(
-    WORK,
-    model=dataclasses.replace(WORK.model, num_layers=4, hidden=64, ffn=96),
-    batch=dataclasses.replace(WORK.batch, sequence_length=32),
-)
+TINY = ROOT / "benchmarks" / "workloads" / "tiny-cpu.toml"
+SMALLER = {
+    "num_layers = 8": "num_layers = 4", "hidden = 128": "hidden = 64", "ffn = 344": "ffn = 96",
+    "sequence_length = 128": "sequence_length = 32",
+    '"parallel-training.txt"': f'"{TINY.with_name("parallel-training.txt")}"',
+}  # fmt: skip
+
+
+def small(folder: Path) -> Path:
+    """A workload file like tiny-cpu, but smaller: these tests are about processes."""
+    text = TINY.read_text("utf-8")
+    for old, new in SMALLER.items():
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "small.toml"
+    path.write_text(text, "utf-8")
+    return path
+
+
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("torchrun")]
 
 
 def real(folder: Path, mesh: Mesh, inject: Any = None, timeout_s: float = 90.0) -> Outcome:
-    job = Job("G", folder / "job", ROOT, SMALL.as_dict(), mesh, timeout_s=timeout_s, inject=inject)
+    work = load(small(folder)).as_dict()
+    job = Job("G", folder / "job", ROOT, work, mesh, timeout_s=timeout_s, inject=inject)
     prepare(job)
     said: list[str] = []
     outcome = run(job, said.append)
@@ -69,9 +84,9 @@ def test_a_hang_names_the_rank_that_hangs(tmp_path: Path, mesh: Mesh, rank: int)
 
 def test_memory_that_the_system_refuses(tmp_path: Path) -> None:
     """A model whose parameters no machine has room for."""
-    huge = dataclasses.replace(
-        SMALL, model=dataclasses.replace(SMALL.model, vocabulary=1 << 20, hidden=1 << 17)
-    )
+    work = load(TINY)
+    model = dataclasses.replace(work.model, vocabulary=1 << 20, hidden=1 << 17)
+    huge = dataclasses.replace(work, model=model)
     job = Job("baseline", tmp_path / "job", ROOT, huge.as_dict(), Mesh(), timeout_s=60.0)
     prepare(job)
     outcome = run(job, print)
@@ -83,7 +98,7 @@ def test_memory_that_the_system_refuses(tmp_path: Path) -> None:
 def command(folder: Path, *more: str) -> list[str]:
     return [
         sys.executable, "-m", "parlab.cli", "bench", "--results", str(folder / "results"),
-        "--device", "cpu", "--mesh", "tp=2", *more,
+        "--device", "cpu", "--mesh", "tp=2", "--workload", str(folder / "small.toml"), *more,
     ]  # fmt: skip
 
 
@@ -109,6 +124,7 @@ def started(folder: Path) -> Job:
 def test_a_stopped_command_leaves_a_record_and_no_process(
     tmp_path: Path, number: signal.Signals, kind: str
 ) -> None:
+    small(tmp_path)
     process = subprocess.Popen(
         command(tmp_path), cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
@@ -122,8 +138,7 @@ def test_a_stopped_command_leaves_a_record_and_no_process(
 
 
 def test_two_agents_are_two_nodes(tmp_path: Path) -> None:
-    import socket
-
+    small(tmp_path)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

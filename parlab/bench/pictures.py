@@ -76,7 +76,8 @@ def _bars(
         shade = PALE if pale and record["oversubscribed"] else SHADES[2]
         axes.barh(place, size or 0, color=shade, edgecolor=INK, height=0.66)
         axes.annotate(text, (size or 0, place), xytext=(4, 0), textcoords="offset points",
-                      va="center", fontsize=SMALL, color=INK)  # fmt: skip
+                      va="center", fontsize=SMALL, color=INK,
+                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8})  # fmt: skip
     axes.set_yticks(range(len(records)), [record["name"] for record in records], fontsize=SMALL)
 
 
