@@ -58,7 +58,9 @@ def _remainder(what: str, size: int, by: str, parts: int) -> str:
     left = size % parts
     smaller, larger = size - left, size - left + parts
     remedy = f"{smaller} or {larger}" if smaller else f"{larger}"
-    return f"{what} = {size} over {by} = {parts} leaves {left}: take {remedy}, or another {by.partition(' = ')[0]}"
+    divisor = by.partition(" = ")[0]
+    found = f"{what} = {size} over {by} = {parts} leaves {left}"
+    return f"{found}: take {remedy}, or another {divisor}"
 
 
 def _divisions(workload: Workload, mesh: Mesh, broken: list[str]) -> list[str]:
