@@ -24,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PYTHONNOUSERSITE = 1
 export JUPYTER_PREFER_ENV_PATH = 1
 
-.PHONY: help setup lab test check lint types parity quick build bench links hosted format clean FORCE
+.PHONY: help setup lab test check lint types parity quick test-meshes build bench links hosted format clean FORCE
 .DELETE_ON_ERROR:
 
 help:
@@ -69,7 +69,10 @@ parity: .venv/ready
 	.venv/bin/parlab build --check
 
 quick: .venv/ready
-	$(PYTEST) -m "not slow" $(ARGS)
+	$(PYTEST) -m "not slow and not meshes" $(ARGS)
+
+test-meshes: .venv/ready
+	$(PY) -m pytest -m meshes $(ARGS)
 
 build: .venv/ready
 	.venv/bin/parlab build $(ARGS)
