@@ -44,17 +44,22 @@ def go(job: Job) -> tuple[Outcome, list[str]]:
     return outcome, said
 
 
-def leftovers(job: Job) -> list[str]:
-    """Processes that still have this job's folder on their command line."""
-    found = []
+def processes(job: Job) -> dict[int, str]:
+    """Processes that have this job's folder on their command line: pid and line."""
+    found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # it may end while we look
                 line = (entry / "cmdline").read_bytes().decode()
                 state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
                 if str(job.folder) in line and state != "Z":
-                    found.append(line)
+                    found[int(entry.name)] = line
     return found
+
+
+def leftovers(job: Job) -> list[str]:
+    """The command lines of what still runs for this job."""
+    return list(processes(job).values())
 
 
 def test_a_good_run(tmp_path: Path) -> None:
@@ -163,12 +168,9 @@ def test_nothing_survives_the_launchers_sudden_death(tmp_path: Path) -> None:
     job = make(tmp_path, {"rank": 0, "what": "hang", "phase": "warmup"})
     process = parent(job)
     launchers = [
-        int(entry.name)
-        for entry in Path("/proc").iterdir()
-        if entry.name.isdigit()
-        and str(job.folder).encode() in (line := (entry / "cmdline").read_bytes())
-        and b"launch.py" in line
-        and b"supervise" not in line
+        pid
+        for pid, line in processes(job).items()
+        if "launch.py" in line and "supervise" not in line
     ]
     assert len(launchers) == 1
     os.kill(launchers[0], signal.SIGKILL)
