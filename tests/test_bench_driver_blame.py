@@ -90,6 +90,8 @@ def exits(**codes: int) -> str:
         ({"stopped": "timeout", "progress": {0: stage("measure", 1, 99.9),
           1: stage("measure", 1, 99.8), 2: stage("measure", 1, 99.7)}}, "timeout", None),
         ({"stopped": "timeout", "progress": {}}, "timeout", None),
+        # Some stacks came too late: who is known to wait is not the one who hangs.
+        ({"stopped": "timeout", "rank_logs": {1: WAITS, 2: WAITS}}, "hang", 0),
     ],
 )  # fmt: skip
 def test_who_is_blamed(changes: dict[str, Any], kind: str, rank: int | None) -> None:

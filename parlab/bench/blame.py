@@ -121,13 +121,13 @@ def _late(e: Evidence) -> tuple[str, int | None, str]:
     """The time is up. A rank that stands still while others wait for it hangs."""
     silent = set(range(e.world_size)) - set(e.failures) - e.finished or set(range(e.world_size))
     stacks = {rank: stack for rank in silent if (stack := innermost(e.rank_logs.get(rank, "")))}
-    working = {rank for rank, stack in stacks.items() if not _WAITS.search("\n".join(stack))}
-    alone = working if working != set(stacks) else set()
+    waiting = {rank for rank, stack in stacks.items() if _WAITS.search("\n".join(stack))}
+    alone = silent - waiting if waiting else set()
     rank = _last(e, alone or silent)
     if rank is None:
         return "timeout", None, f"no rank reported within {e.seconds:.1f} s"
     still = e.now - float(e.progress.get(rank, {}).get("time", e.now - e.seconds))
-    if e.failures or still > max(5.0, e.seconds / 4):
+    if e.failures or still > max(5.0, e.seconds / (10 if alone else 4)):
         at = f" in {stacks[rank][0]}" if rank in stacks else ""
         return "hang", rank, f"rank {rank} stood still for {still:.1f} s{at}; {where(e)}"
     return "timeout", None, f"not done after {e.seconds:.1f} s, still at work; {where(e)}"
