@@ -1,4 +1,7 @@
-"""Measured bubbles against the formula, with stages whose cost is known."""
+"""Measured bubbles against the formula, with stages whose cost is known.
+
+They need both cores to themselves, so `make test-meshes` runs them and `make test` does not.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def _measured(ranks: int, cases: list, folder) -> None:
         assert result["other_ratio"] < 0.03, (ranks, result)
 
 
-@pytest.mark.slow
+@pytest.mark.meshes
 def test_bubble_is_the_formula_on_two_ranks(tmp_path):
     _measured(2, SHORT, tmp_path)
 

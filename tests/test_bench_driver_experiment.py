@@ -145,6 +145,7 @@ def test_a_failed_run_leaves_a_record_and_only_runtime(
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("torchrun")
 def test_hang_ends_at_the_groups_time_limit(tmp_path: Path) -> None:
     fault = {"G1_pp": {"rank": 3, "what": "hang", "phase": "warmup"}}
     good, _ = go(ask(tmp_path, groups=("G1_pp",), inject=fault, timeout_s=7.0))
@@ -166,6 +167,7 @@ def test_interruption_leaves_a_record_then_goes_on_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("torchrun")
 def test_sudden_death_leaves_a_record_too(tmp_path: Path) -> None:
     script = (
         "import sys; sys.path.insert(0, 'tests'); from test_bench_driver_experiment import *\n"

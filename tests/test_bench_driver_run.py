@@ -90,6 +90,7 @@ def test_the_right_rank_is_named(
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("torchrun")
 @pytest.mark.parametrize("rank", [0, 2])
 def test_a_hang_is_found_at_the_time_limit(tmp_path: Path, rank: int) -> None:
     job = make(tmp_path, {"rank": rank, "what": "hang", "phase": "measure"}, timeout_s=8.0)
@@ -154,6 +155,7 @@ def gone_within(job: Job, seconds: float) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("torchrun")
 def test_nothing_survives_the_parents_sudden_death(tmp_path: Path) -> None:
     job = make(tmp_path, {"rank": 0, "what": "hang", "phase": "warmup"})
     process = parent(job)
@@ -164,6 +166,7 @@ def test_nothing_survives_the_parents_sudden_death(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("torchrun")
 def test_nothing_survives_the_launchers_sudden_death(tmp_path: Path) -> None:
     job = make(tmp_path, {"rank": 0, "what": "hang", "phase": "warmup"})
     process = parent(job)

@@ -110,6 +110,7 @@ def _check_traffic(case: Case, ranks: list[list[dict]]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("torchrun")
 @pytest.mark.parametrize("world", [2, 4])
 def test_covering_meshes_equal_one_process(world, tmp_path):
     cases = COVERING[world]

@@ -10,7 +10,7 @@ from bench_job import torchrun, workload, write_job
 from parlab.bench.measure import ratios, split_step
 from parlab.bench.rank import too_old
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("torchrun")]
 
 
 @pytest.fixture(scope="module")
