@@ -33,6 +33,7 @@ help:
 	@echo "make check    快速检查 | lint, types, parity of the built notebooks, quick tests"
 	@echo "make build    由源文件生成笔记本 | build the notebooks from solutions/*.py"
 	@echo "make bench    真实多进程训练与测量 | train on real processes, measure, decide (ARGS=--preflight)"
+	@echo "make test-meshes  在每种网格上验证训练 | training on every mesh against one process"
 	@echo "make links    改写徽章与链接 | rewrite badges and links from pyproject.toml"
 	@echo "make hosted   在旧版与新版环境中测试单文件版 | single-file twins on the oldest and newest set"
 	@echo "make format   整理代码格式 | format the code"
