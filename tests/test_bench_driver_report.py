@@ -395,4 +395,6 @@ def test_committed_examples_name_no_machine_path() -> None:
     for path in EXAMPLES.rglob("*"):
         if path.suffix in (".json", ".md", ".log") and "jobs" not in path.parts:
             text = path.read_text("utf-8")
-            assert not [part for part in ("/home/", f"{Path.home()}/", "/tmp/", str(ROOT)) if part in text]
+            assert not [
+                part for part in ("/home/", f"{Path.home()}/", "/tmp/", str(ROOT)) if part in text
+            ]
