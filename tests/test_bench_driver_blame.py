@@ -92,6 +92,8 @@ def exits(**codes: int) -> str:
         ({"stopped": "timeout", "progress": {}}, "timeout", None),
         # Some stacks came too late: who is known to wait is not the one who hangs.
         ({"stopped": "timeout", "rank_logs": {1: WAITS, 2: WAITS}}, "hang", 0),
+        # rank 0's stack did not arrive: the one that is known not to wait is named
+        ({"stopped": "timeout", "rank_logs": {1: WAITS, 2: SLEEPS}}, "hang", 2),
     ],
 )  # fmt: skip
 def test_who_is_blamed(changes: dict[str, Any], kind: str, rank: int | None) -> None:

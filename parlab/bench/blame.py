@@ -122,7 +122,8 @@ def _late(e: Evidence) -> tuple[str, int | None, str]:
     silent = set(range(e.world_size)) - set(e.failures) - e.finished or set(range(e.world_size))
     stacks = {rank: stack for rank in silent if (stack := innermost(e.rank_logs.get(rank, "")))}
     waiting = {rank for rank, stack in stacks.items() if _WAITS.search("\n".join(stack))}
-    alone = silent - waiting if waiting else set()
+    # A rank whose stack did not arrive in time may be waiting too: one that is known comes first.
+    alone = (set(stacks) - waiting) or (silent - waiting) if waiting else set()
     rank = _last(e, alone or silent)
     if rank is None:
         return "timeout", None, f"no rank reported within {e.seconds:.1f} s"
