@@ -12,6 +12,8 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from parlab.bench.files import write_whole
+
 DECISION = "decision"
 HISTORY = "history"
 Record = dict[str, Any]
@@ -111,13 +113,7 @@ def write(folder: Path, record: Record) -> Path:
 def write_file(path: Path, text: str) -> None:
     """Writes a text file whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        fresh.write_text(text, encoding="utf-8")
-        os.replace(fresh, path)
-    finally:
-        with contextlib.suppress(OSError):
-            fresh.unlink(missing_ok=True)
+    write_whole(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
 
 
 def _same_run(target: Path, record: Record) -> bool:
