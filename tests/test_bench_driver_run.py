@@ -253,7 +253,7 @@ def test_none_escapes_while_its_parent_dies(tmp_path: Path, attempt: int) -> Non
         f"for n in range(6): subprocess.Popen(['sleep', '{mark}'], start_new_session=True)"
     )
     supervisor = subprocess.Popen(
-        [sys.executable, "-m", "parlab.bench.supervise", str(tmp_path / "log"),
+        [sys.executable, "-m", "parlab.lesson.supervise", str(tmp_path / "log"),
          sys.executable, "-c", script],
         cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )  # fmt: skip

@@ -170,7 +170,7 @@ def run(job: Job, say: Say) -> Outcome:
     log.unlink(missing_ok=True)
     line = [sys.executable, *command(job)[1:]]
     supervisor = subprocess.Popen(
-        [sys.executable, "-m", "parlab.bench.supervise", str(log.resolve()), *line],
+        [sys.executable, "-m", "parlab.lesson.supervise", str(log.resolve()), *line],
         cwd=job.root,
         env={**os.environ, **environment(job)},
         stdin=subprocess.PIPE,

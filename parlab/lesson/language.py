@@ -30,6 +30,16 @@ _TEXT = {
         "kept": "每次调用都要新建结果：后来的调用改动了之前的结果",
         "no_asserts": "Python 以 -O 运行，assert 都失效了：去掉 -O 或 PYTHONOPTIMIZE 再来。",
         "keys": "多出的键：{extra}；缺少的键：{missing}",
+        "proof_off": "没有启动进程。把 RUN_PROOF 改成 True 再运行这个单元，就在真实进程里验证；"
+        "不运行也算学完本课。",
+        "proof_torch": "这个证明需要 torch ≥ {wanted}，这里是 {have}。不运行也算学完本课。",
+        "proof_carry": "证明带不走 {name}（{kind}）：函数只能用导入的模块、数字和自己定义的函数。",
+        "proof_start": "启动 {ranks} 个进程，最多 {seconds} 秒；可以随时中断。",
+        "proof_up": "{ranks} 个进程都已就绪（{seconds} 秒）。",
+        "proof_done": "证明完成，共 {seconds} 秒。",
+        "proof_failed": "rank {rank} 失败：{said}",
+        "proof_late": "{seconds} 秒后仍未结束的 rank：{ranks}。已全部停止。",
+        "proof_impossible": "这里启动不了进程（{reason}）。不运行也算学完本课。",
     },
     "en": {
         "open": 'not done yet: replace raise NotImplementedError("{key}") with your code, '
@@ -62,6 +72,20 @@ _TEXT = {
         "no_asserts": "Python runs with -O, which switches asserts off: "
         "start it without -O or PYTHONOPTIMIZE.",
         "keys": "unexpected keys: {extra}; missing keys: {missing}",
+        "proof_off": "nothing was started. Set RUN_PROOF = True and run this cell again to prove it "
+        "in real processes; the lesson is complete without.",
+        "proof_torch": "this proof needs torch ≥ {wanted}, here is {have}. "
+        "The lesson is complete without.",
+        "proof_carry": "the proof cannot take {name} ({kind}) along: functions may use imported "
+        "modules, numbers and functions of your own.",
+        "proof_start": "starting {ranks} processes, {seconds} seconds at most; "
+        "you can interrupt at any time.",
+        "proof_up": "{ranks} processes are up ({seconds} s).",
+        "proof_done": "proved, {seconds} s in all.",
+        "proof_failed": "rank {rank} failed: {said}",
+        "proof_late": "not finished after {seconds} s: rank {ranks}. Everything is stopped.",
+        "proof_impossible": "no processes can be started here ({reason}). "
+        "The lesson is complete without.",
     },
 }
 _spoken = "zh"

@@ -1,4 +1,4 @@
-"""Runs one command and leaves no process behind: ``python -m parlab.bench.supervise LOG COMMAND…``.
+"""Runs one command and leaves no process behind: ``python -m parlab.lesson.supervise LOG COMMAND…``.
 
 It stands between the driver and torchrun, in a session of its own. Its standard input is a pipe
 that the driver holds open: when that ends, for whatever reason (the driver stops the run, is
@@ -14,7 +14,6 @@ import contextlib
 import ctypes
 import json
 import os
-import resource
 import select
 import signal
 import subprocess
@@ -69,6 +68,8 @@ def _control(option: int, value: int) -> None:
 
 def _die_together() -> None:
     """In the child, before it starts: end when this supervisor is killed; leave no core files."""
+    import resource  # not on Windows, where lessons import this module but start nothing
+
     _control(PR_SET_PDEATHSIG, signal.SIGTERM)
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
