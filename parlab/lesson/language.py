@@ -12,6 +12,7 @@ _TEXT = {
         "passed": "{count} 次调用全部正确。",
         "never_called": "这个检查没有调用你的函数：检查单元被改动了，从原文件复制回来。",
         "waiting": "先让 {names} 通过检查，再运行这个单元。",
+        "waiting_check": "它要用到 {names}：先让 {names} 通过检查，再运行这个检查。",
         "and": "、",
         "input": "输入",
         "rule": "规则",
@@ -53,6 +54,7 @@ _TEXT = {
         "never_called": "this check never called your function: its cell was changed; "
         "copy it back from the original file.",
         "waiting": "first get {names} to pass, then run this cell again.",
+        "waiting_check": "it calls {names}: first get {names} to pass, then run this check.",
         "and": ", ",
         "input": "input",
         "rule": "rule",
@@ -72,8 +74,8 @@ _TEXT = {
         "no_asserts": "Python runs with -O, which switches asserts off: "
         "start it without -O or PYTHONOPTIMIZE.",
         "keys": "unexpected keys: {extra}; missing keys: {missing}",
-        "proof_off": "nothing was started. Set RUN_PROOF = True and run this cell again to prove it "
-        "in real processes; the lesson is complete without.",
+        "proof_off": "nothing was started. Set RUN_PROOF = True and run this cell again to prove "
+        "it in real processes; the lesson is complete without.",
         "proof_torch": "this proof needs torch ≥ {wanted}, here is {have}. "
         "The lesson is complete without.",
         "proof_carry": "the proof cannot take {name} ({kind}) along: functions may use imported "
