@@ -18,8 +18,8 @@ if [ $# -eq 0 ]; then
   set -- --workload qwen3-0.6b --device cuda --groups baseline \
     --mesh pp=2,tp=4 --mesh pp=4,tp=2 --mesh pp=2,cp=2,tp=2
 fi
-head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-export ENDPOINT="$head:$((20000 + SLURM_JOB_ID % 20000))"
+hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST")
+export ENDPOINT="${hosts%%$'\n'*}:$((20000 + SLURM_JOB_ID % 20000))"
 
 # shellcheck disable=SC2016  # each node expands its own SLURM_NODEID
 exec srun --kill-on-bad-exit=1 bash -c '
