@@ -153,11 +153,20 @@ def safe_str(value: object) -> str:
 
 def _safely(word: Callable[[object], str], value: object) -> str:
     try:
-        return cut(_tensor(value) if isinstance(value, torch.Tensor) else word(value))
+        return cut(_tensors(value) or word(value))
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         return f"<{type(value).__name__}: {word.__name__}() raised {type(error).__name__}>"
+
+
+def _tensors(value: object) -> str:
+    """A tensor, or a tuple or list that holds one; empty for anything else."""
+    if isinstance(value, torch.Tensor):
+        return _tensor(value)
+    if type(value) not in (list, tuple) or not any(isinstance(x, torch.Tensor) for x in value):  # type: ignore[attr-defined]
+        return ""
+    return f"({', '.join(map(safe_repr, value))})"  # type: ignore[call-overload]
 
 
 def _tensor(value: torch.Tensor) -> str:

@@ -12,6 +12,7 @@ _TEXT = {
         "passed": "{count} 次调用全部正确。",
         "never_called": "这个检查没有调用你的函数：检查单元被改动了，从原文件复制回来。",
         "waiting": "先让 {names} 通过检查，再运行这个单元。",
+        "query_saw": "rank {rank}：位置 {query} 的查询看了位置 {key} 的键 {times} 次",
         "waiting_check": "它要用到 {names}：先让 {names} 通过检查，再运行这个检查。",
         "and": "、",
         "input": "输入",
@@ -69,7 +70,8 @@ _TEXT = {
         "bench_failed": "❌ 用了 {seconds} 秒，有的组失败或被拒绝：原因见上面，失败的组也有记录。",
         "deciders_learner": "由你的函数决定，来自 {source}",
         "deciders_solution": "由参考答案的函数决定，来自 {source}",
-        "deciders_none": "没有找到 {lesson}.ipynb：做完第 04 课，把它放到（或上传到）这个 notebook 旁边",
+        "deciders_none": "没有找到 {lesson}.ipynb："
+        "做完第 04 课，把它放到（或上传到）这个 notebook 旁边",
         "deciders_open": "{source} 还没有做完：TODO {number}",
     },
     "en": {
@@ -84,6 +86,7 @@ _TEXT = {
         "never_called": "this check never called your function: its cell was changed; "
         "copy it back from the original file.",
         "waiting": "first get {names} to pass, then run this cell again.",
+        "query_saw": "rank {rank}: the query at {query} has seen the key at {key} {times} time(s)",
         "waiting_check": "it calls {names}: first get {names} to pass, then run this check.",
         "and": ", ",
         "input": "input",
@@ -146,8 +149,8 @@ _TEXT = {
         "bench_stopping": "stopping: ending every rank, writing a record with the failure …",
         "bench_stopped": "interrupted: every process has ended, and the record says so in failure.",
         "bench_done": "✅ took {seconds} s. The cells below read your records.",
-        "bench_failed": "❌ took {seconds} s; some groups failed or were refused: the reasons stand "
-        "above, and a group that failed has a record too.",
+        "bench_failed": "❌ took {seconds} s; some groups failed or were refused: the reasons "
+        "stand above, and a group that failed has a record too.",
         "deciders_learner": "your functions decide, from {source}",
         "deciders_solution": "the reference solution's functions decide, from {source}",
         "deciders_none": "no {lesson}.ipynb found: finish lesson 04 and put it (or upload it) "
