@@ -21,7 +21,8 @@ from parlab.bench.experiment import bench
 from parlab.bench.lock import Locked
 from parlab.bench.machine import Machine
 from parlab.bench.mesh import Mesh
-from parlab.bench.plan import Refused, Request, find_root, plan
+from parlab.bench.plan import Refused, Request, plan
+from parlab.bench.rules import find_root
 
 ROOT = Path(__file__).resolve().parent.parent
 PROBE = {

@@ -9,7 +9,8 @@ from parlab.bench.driver import Nodes, Say
 from parlab.bench.experiment import bench
 from parlab.bench.lock import Locked
 from parlab.bench.mesh import Mesh, parse_mesh
-from parlab.bench.plan import Refused, Request, find_root, find_workload
+from parlab.bench.plan import Refused, Request, find_workload
+from parlab.bench.rules import find_root
 from parlab.bench.workload import BadWorkload, load
 from parlab.lesson.loader import LessonUnusable
 

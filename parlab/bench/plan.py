@@ -59,15 +59,6 @@ class Request:
         return self.results or self.root / RESULTS
 
 
-def find_root(start: Path) -> Path:
-    """The course's folder: the nearest above ``start`` with lessons in it, else where parlab is."""
-    for folder in (start.resolve(), *start.resolve().parents):
-        if (folder / "solutions").is_dir() and (folder / "pyproject.toml").is_file():
-            return folder
-    home = Path(__file__).resolve().parents[2]
-    return home if (home / "solutions").is_dir() else start.resolve()
-
-
 def find_workload(root: Path, name: str) -> Path:
     """The file of a workload given by name or by path.
 

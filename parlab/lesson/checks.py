@@ -19,6 +19,7 @@ from parlab.lesson.compare import (
     show,
 )
 from parlab.lesson.language import say
+from parlab.lesson.time_limit import OutOfTime, TimeLimit
 
 _passed: dict[str, object] = {}
 
@@ -54,6 +55,7 @@ class check_todo:
             and prints what it would have raised.
         name: the function's name.
         needs: functions of earlier TODOs that this one calls.
+        seconds: how long one call may take; one that goes on is ended, and is wrong.
 
     Raises:
         NotDone: the function is missing, still the stub, or older than its cell's last run; or it
@@ -65,12 +67,19 @@ class check_todo:
 
     same = staticmethod(same)
 
-    def __init__(self, number: int | str, name: str, needs: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        number: int | str,
+        name: str,
+        needs: Collection[str] = (),
+        seconds: float = 10.0,
+    ) -> None:
         self.needs = needs
         self.key = f"TODO {number}" if isinstance(number, int) else number
         self.name = name
         self.label = f"{self.key} · {name}"
         self.optional = not isinstance(number, int)
+        self.seconds = seconds
         self.given: tuple[Any, ...] = ()
         self.got: object = None
         self.results: list[tuple[object, object]] = []
@@ -102,11 +111,15 @@ class check_todo:
         self.given, before = copied(arguments), copied(arguments)
         self.got = None
         self.calls += 1
+        limit = TimeLimit(self.seconds)
         try:
-            with self.scope.hidden():
+            with self.scope.hidden(), limit:
                 self.got = runner(self.function, *self.given)
         except KeyboardInterrupt:
             raise
+        except OutOfTime as error:
+            limit.stop()
+            raise self._slow(error, before) from None
         except BaseException as error:
             if isinstance(error, NotImplementedError) and safe_str(error) == self.key:
                 raise self._not_done("open") from None
@@ -174,6 +187,15 @@ class check_todo:
     def _raised(self, error: BaseException, before: tuple[object, ...]) -> Wrong:
         parts = [("input", self._input(before)), ("rule", say("raised"))]
         parts.append(("actual", cut(f"{type(error).__name__}: {safe_str(error)}")))
+        where = last_line(self.function, error)
+        if where:
+            parts.append(("where", say("where_line", line=where[0], text=where[1])))
+        return self._stopped(*parts)
+
+    def _slow(self, error: BaseException, before: tuple[object, ...]) -> Wrong:
+        parts = [("input", self._input(before))]
+        for label, key in (("rule", "slow"), ("expected", "in_time"), ("actual", "not_ended")):
+            parts.append((label, say(key, seconds=f"{self.seconds:g}")))
         where = last_line(self.function, error)
         if where:
             parts.append(("where", say("where_line", line=where[0], text=where[1])))
