@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _pop_mode, _push_mode
 
 
 @dataclass
@@ -43,6 +43,18 @@ class LargestTensor(TorchDispatchMode):  # type: ignore[misc]
     def __init__(self, largest: Largest) -> None:
         super().__init__()
         self.largest = largest
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch imports its compiler, which takes seconds, in the first thread
+
+    def __enter__(self) -> "LargestTensor":
+        # Not the base class's: its flags are the process's, and threads would leave them set.
+        _push_mode(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _pop_mode()
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None

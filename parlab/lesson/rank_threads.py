@@ -51,12 +51,13 @@ class RankRun:
 
     Attributes:
         results: by rank.
+        inputs: by rank, its own copies of the arguments; their ``grad`` after backward.
         peaks: the largest tensor that each rank made or was given.
     """
 
-    def __init__(self, meeting: "_Meeting", results: list[Any]) -> None:
+    def __init__(self, meeting: "_Meeting", inputs: list[list[Any]], results: list[Any]) -> None:
         self._meeting = meeting
-        self.results = results
+        self.inputs, self.results = inputs, results
         self.peaks = meeting.peaks
 
     @property
@@ -83,10 +84,22 @@ class RankRun:
         """
 
         def back(comm: Communicator, output: Any, gradient: Any) -> None:
-            torch.autograd.backward(output, gradient)
+            pairs = zip(_all(output), _all(gradient), strict=True)
+            # A sum, since backward(output, gradient) has torch import its compiler for seconds.
+            sum((got * _alike(given, got)).sum() for got, given in pairs).backward()  # type: ignore[union-attr]
 
         arguments = list(zip(outputs, gradients, strict=True))
         self._meeting.hold(back, arguments, seconds)
+
+
+def _all(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, tuple | list) else [value]
+
+
+def _alike(gradient: Tensor, output: Tensor) -> Tensor:
+    if gradient.shape != output.shape:
+        raise ValueError(f"gradient {tuple(gradient.shape)} for output {tuple(output.shape)}")
+    return gradient
 
 
 def run_ranks(
@@ -108,7 +121,7 @@ def run_ranks(
     ]
     for largest, items in zip(meeting.peaks, given, strict=True):
         largest.see([item for item in items if isinstance(item, Tensor)], "input")
-    return RankRun(meeting, meeting.hold(function, given, seconds))
+    return RankRun(meeting, given, meeting.hold(function, given, seconds))
 
 
 def own_copy(value: Any) -> Any:
