@@ -33,6 +33,7 @@ class Request:
         workload: a name under ``benchmarks/workloads/``, or a file.
         groups: which of the workload's groups; all by default.
         meshes: further meshes, each a group named after its sizes.
+        named: further meshes by the name of their group.
         world_size: what the meshes must multiply to, where it is not their own product.
         device: ``"cpu"``, ``"cuda"`` or ``"auto"`` (CUDA where every rank gets a GPU).
         notebook: a learner's lesson-04 notebook, for the functions.
@@ -44,6 +45,7 @@ class Request:
     results: Path | None = None
     groups: tuple[str, ...] = ()
     meshes: tuple[Mesh, ...] = ()
+    named: Mapping[str, Mesh] = field(default_factory=dict)
     world_size: int | None = None
     device: str = "auto"
     timeout_s: float | None = None
@@ -114,9 +116,10 @@ def plan(request: Request) -> tuple[Context, dict[str, Mesh]]:
 
 def _groups(request: Request, workload: Workload) -> dict[str, Mesh]:
     """The chosen groups, the baseline first where it is among them."""
-    names = list(request.groups) or ([] if request.meshes else list(workload.groups))
+    further = {mesh.name: mesh for mesh in request.meshes} | dict(request.named)
+    names = list(request.groups) or ([] if further else list(workload.groups))
     chosen = {name: workload.groups[name] for name in names if name in workload.groups}
-    chosen |= {mesh.name: mesh for mesh in request.meshes}
+    chosen |= further
     return dict(sorted(chosen.items(), key=lambda item: item[0] != BASELINE))
 
 
