@@ -93,6 +93,13 @@ def plan(request: Request) -> tuple[Context, dict[str, Mesh]]:
     if device == "auto":
         device = "cuda" if found.gpus and len(found.gpus) >= per_node else "cpu"
     reasons = machine.refusals(found, device) + _node_reasons(request, groups)
+    folded = machine.cannot_fold(found, device)
+    if (
+        folded
+        and workload.run.schedule == "ZBVZeroBubble"
+        and any(m.pp > 1 for m in groups.values())
+    ):
+        reasons.append(folded)
     reasons += [
         f"{name} is no group of {workload.name}; there are {', '.join(workload.groups)}"
         for name in request.groups
