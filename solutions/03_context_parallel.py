@@ -13,7 +13,7 @@
 # ---
 
 # %% [markdown] lang="zh"
-# # 03 · 上下文并行：把序列切开，注意力一点不错
+# # 03 · 上下文并行：切开序列，注意力分毫不差
 #
 # **难度** Hard | **环境** CPU-first，不需要 GPU | **标签** CP, Ring Attention, Online Softmax, GQA
 #
@@ -352,9 +352,10 @@ if ready('head_tail'):
 # %%
 if ready('head_tail'):
     tables, seen = {}, torch.ones(16, 16).tril()
+    held = [torch.arange(4).roll(step).tolist() for step in range(4)]  # [step][rank]: whose K/V
     for name, ranks in (('contiguous', contiguous), ('head-tail', split['positions'])):
-        tables[name] = [[seen[ranks[rank]][:, ranks[rank - step]].sum().item() for step in range(4)]
-                        for rank in range(4)]
+        tables[name] = [[seen[mine][:, ranks[held[step][rank]]].sum().item() for step in range(4)]
+                        for rank, mine in enumerate(ranks)]
     draw_work_steps(tables)
 
 # %% [markdown] lang="zh"
@@ -454,15 +455,15 @@ print('gradient of where =', x.grad.item())
 #
 # <details><summary>提示 1：方向</summary>
 #
-# 两个 lse 同时减去一个数，权重之比不变。减去较大的那个，exp 就不会溢出，而且至少有一个权重是 1。
+# 不要对 lse 本身取 exp。两个 lse 同时减去一个数，权重不变：权重只和它们的差有关。
 # </details>
 # <details><summary>提示 2：结构</summary>
 #
-# 先求逐元素的较大值，再求两个 0 到 1 之间的权重，求和，相除，最后把减掉的加回 lse。lse 比 out 少最后一维：用 None 添一维再相乘。
+# 两条路都通。一条：两个都减去较大的那个，再取 exp，权重都在 0 到 1 之间，求和、相除，最后把减掉的加回 lse。另一条：新的一块的份额就是差（新减旧）的 sigmoid，合并就是从 out 朝 new 走这么多；torch 的 sigmoid、lerp 和 logaddexp 都不怕大数。lse 比 out 少最后一维：用 None 添一维。
 # </details>
 # <details><summary>提示 3：细节</summary>
 #
-# 两边都是 −inf 时，较大值也是 −inf：先用 masked_fill 把它换成 0，两个权重就都是 exp(−inf)，也就是 0，没有 NaN。这时总和是 0：在除法和 log 之前，再用 masked_fill 把它换成 1，最后把 lse 填回 −inf。这两次替换挡住的不只是值，还有梯度。
+# 会出 NaN 的只有 −inf 减 −inf，也就是两边都看不见的查询。先找出它们，在相减**之前**用 masked_fill 把一边换成 0：另一边还是 −inf，份额就是 0，out 还是 0。最后把 −inf 填回 lse。masked_fill 挡住的不只是值，还有梯度。走第一条路的话，总和为 0 的地方在除法和 log 之前也要换掉。
 # </details>
 
 # %% [markdown] lang="en"
@@ -476,15 +477,15 @@ print('gradient of where =', x.grad.item())
 #
 # <details><summary>Hint 1: direction</summary>
 #
-# Take the same number off both lse, and the ratio of the weights stays. Take off the larger one, and exp cannot overflow; at least one of the weights is then 1.
+# Never take exp of an lse as it is. Take the same number off both, and the weights stay: they depend on the difference alone.
 # </details>
 # <details><summary>Hint 2: structure</summary>
 #
-# First the elementwise larger one, then two weights between 0 and 1, their sum, the division; at the end what was taken off is added to the lse again. lse lacks the last dim of out: add one with None before you multiply.
+# Two roads lead there. One: take the larger off both, then exp; both weights lie between 0 and 1; sum, divide, and in the end add what was taken off to the lse again. The other: the share of the new block is the sigmoid of the difference (new minus old), and merging means to go that far from out to new; torch's sigmoid, lerp and logaddexp do not mind large numbers. lse lacks the last dim of out: add one with None.
 # </details>
 # <details><summary>Hint 3: details</summary>
 #
-# Where both sides are −inf, so is the larger one: replace it by 0 with masked_fill, and both weights are exp(−inf), which is 0 and no NaN. Then the sum is 0: before the division and the log replace it by 1, again with masked_fill, and in the end fill −inf into the lse. These two replacements stop not only bad values but bad gradients as well.
+# Only −inf minus −inf makes a NaN: queries that see nothing on either side. Find them first, and **before** you subtract, replace one side by 0 with masked_fill: the other is still −inf, so its share is 0 and out stays 0. In the end fill −inf into the lse again. masked_fill stops not only values but gradients, too. On the first road, a sum of 0 must be replaced as well before the division and the log.
 # </details>
 
 # %% lang="zh"
@@ -494,14 +495,11 @@ def merge(out, lse, new, new_lse):
     # TODO 2：稳定的 log-sum-exp 合并，全部看不见时没有 NaN。
     # merged, total_lse = ???
     # BEGIN SOLUTION
-    peak = torch.maximum(lse, new_lse)
-    peak = peak.masked_fill(peak == -math.inf, 0.0)
-    weight, new_weight = (lse - peak).exp(), (new_lse - peak).exp()
-    total = weight + new_weight
-    blind = total == 0
-    total = total.masked_fill(blind, 1.0)
-    merged = out * (weight / total)[..., None] + new * (new_weight / total)[..., None]
-    total_lse = (peak + total.log()).masked_fill(blind, -math.inf)
+    blind = torch.maximum(lse, new_lse) == -math.inf
+    lse = lse.masked_fill(blind, 0.0)  # so that -inf - (-inf) never happens
+    share = torch.sigmoid(new_lse - lse)
+    merged = torch.lerp(out, new, share[..., None])
+    total_lse = torch.logaddexp(lse, new_lse).masked_fill(blind, -math.inf)
     # END SOLUTION
     return merged, total_lse
 
@@ -512,14 +510,11 @@ def merge(out, lse, new, new_lse):
     # TODO 2: a stable log-sum-exp merge, without NaN where nothing is seen.
     # merged, total_lse = ???
     # BEGIN SOLUTION
-    peak = torch.maximum(lse, new_lse)
-    peak = peak.masked_fill(peak == -math.inf, 0.0)
-    weight, new_weight = (lse - peak).exp(), (new_lse - peak).exp()
-    total = weight + new_weight
-    blind = total == 0
-    total = total.masked_fill(blind, 1.0)
-    merged = out * (weight / total)[..., None] + new * (new_weight / total)[..., None]
-    total_lse = (peak + total.log()).masked_fill(blind, -math.inf)
+    blind = torch.maximum(lse, new_lse) == -math.inf
+    lse = lse.masked_fill(blind, 0.0)  # so that -inf - (-inf) never happens
+    share = torch.sigmoid(new_lse - lse)
+    merged = torch.lerp(out, new, share[..., None])
+    total_lse = torch.logaddexp(lse, new_lse).masked_fill(blind, -math.inf)
     # END SOLUTION
     return merged, total_lse
 
@@ -604,11 +599,11 @@ if ready('merge'):
     whole, _ = partial_attention(q, k, v, everything)
     for blocks in (1, 2, 8, 64):
         keys = torch.randperm(64, generator=torch.Generator().manual_seed(blocks)).chunk(blocks)
-        out, lse = torch.zeros_like(q), q.new_full(q.shape[:-1], -math.inf)
+        so_far = torch.zeros_like(q), torch.full_like(q[..., 0], -math.inf)  # nothing seen yet
         for mine in keys:
-            out, lse = merge(out, lse, *partial_attention(
-                q, k[:, :, mine], v[:, :, mine], everything[:, mine]))
-        error = (out - whole).abs().max().item()
+            part = partial_attention(q, k[:, :, mine], v[:, :, mine], everything[:, mine])
+            so_far = merge(*so_far, *part)
+        error = (so_far[0] - whole).abs().max().item()
         print(f'{blocks:>2} blocks: largest difference below 1e-14: {error < 1e-14}')
 
 # %% [markdown] lang="zh"
@@ -638,7 +633,7 @@ draw_ring(size=4, steps=4)
 # | 通信和计算 | 可以重叠：算这一块时，下一块已经在路上 | 先等齐，再算，时间是暴露的 |
 # | 掩码 | 一步一步地看哪些可见 | 一次完整的注意力，什么掩码都方便 |
 #
-# 传的是 K 和 V，不是 Q，也不是结果。分组查询注意力（grouped-query attention, GQA）让几个查询头共用一个 KV 头（KV head），要传的就少几倍。前提是**先传后用**：把 KV 头复制成和查询头一样多再传，这个好处就没有了。`partial_attention` 自己会分组，不需要你复制。
+# 传的是 K 和 V，不是 Q，也不是结果。分组查询注意力（grouped-query attention, GQA）让几个查询头共用一个 KV 头（KV head），要传的就少几倍。前提是**原样传**：先把 KV 头复制成和查询头一样多再传，这个好处就没有了。`partial_attention` 自己会分组，不需要你复制。
 
 # %% [markdown] lang="en"
 # After 3 steps. The other way is all-gather: every rank collects all K/V at once and then computes in one go.
@@ -682,23 +677,23 @@ error = (own - dk)[:, :, ranks[0]].norm() / dk[:, :, ranks[0]].norm()
 print(f'block 0 with the queries of rank 0 only: {error:.0%} of its gradient is missing')
 
 # %% [markdown] lang="zh"
-# rank 0 不需要任何人的 K/V，可**所有人**都用了它的。图里红框的那些贡献产生在别的 rank 上，只能沿着传递的反方向一步步回家：`comm.shift` 的反向就是把梯度往回传一步。
+# rank 0 不需要任何人的 K/V，可**所有人**都用了它的。图里红框的那些贡献产生在别的 rank 上，要沿着传递的反方向一步步回家：前向传一步 K/V，反向就把它们的梯度往回传一步。
 #
-# 如果 rank 0 少参加一次传递，每个 rank 的输出都对，损失也对，没有任何报错，只有 rank 0 的 dK 和 dV 悄悄错了。所以：**掩码挡住的，计算可以跳过，传递一次也不能少。**
+# 前向少传一次，马上会露馅：别的 rank 等不到它。反向就不一样了。rank 0 的结果没有用过任何收到的块，自动求导觉得没有什么要往回传；手写反向的人也容易觉得那几次传递没有用。少了它们，每个 rank 的输出都对，损失也对，没有任何报错，只有 rank 0 的 dK 和 dV 悄悄错了（3.3 节会亲眼看到）。
 #
-# 自动求导只沿着结果用过的东西往回走，rank 0 的结果没用过任何收到的块。本课的 `comm` 记得每一次 `shift`，反向时全部走一遍，你不用操心。
+# 所以：**掩码挡住的，计算可以跳过，传递一次也不能少。** 本课的通信工具 `comm` 记得每一次传递，反向时全部走一遍，你只要保证前向一次不少。
 
 # %% [markdown] lang="en"
-# Rank 0 needs nobody's K/V, but **everybody** uses its own. The contributions in the red boxes arise on other ranks, and their only way home is the way of the shifts, backwards, step by step: backward of `comm.shift` sends the gradient one step back.
+# Rank 0 needs nobody's K/V, but **everybody** uses its own. The contributions in the red boxes arise on other ranks, and their way home is the way of the shifts, backwards, step by step: forward moves K/V one step on, backward moves their gradients one step back.
 #
-# If rank 0 leaves out one shift, every rank's output is right, so is the loss, and nothing is reported; only dK and dV of rank 0 are silently wrong. Hence: **what the mask hides may be skipped in compute, but never in the shift.**
+# A shift left out forward shows at once: the other ranks wait for it. Backward is different. The result of rank 0 has used none of the blocks that it received, so autograd sees nothing to send back, and whoever writes backward by hand may easily think that those shifts are of no use. Without them, every rank's output is right, so is the loss, and nothing is reported; only dK and dV of rank 0 are silently wrong (section 3.3 shows it).
 #
-# Autograd goes back only through what a result has used, and the result of rank 0 uses none of the blocks it received. This lesson's `comm` remembers each `shift` and goes back through all of them, so you need not care.
+# Hence: **what the mask hides may be skipped in compute, but never in the shift.** This lesson's means of communication, `comm`, remembers every shift and goes back through all of them; you only have to see that none is missing forward.
 
 # %% [markdown] lang="zh"
 # ### TODO 3：让 K/V 走一圈
 #
-# `ring_attention(comm, q, k, v, positions)` 在**每个 rank** 上各运行一次，输入是这个 rank 自己的分片。
+# `ring_attention(comm, q, k, v, positions)` 在**每个 rank** 上各运行一次，输入是这个 rank 自己的分片。在笔记本里，一个 rank 是一个线程；到最后一步，它是一个真实的进程。
 #
 # | 输入 | 是什么 |
 # |---|---|
@@ -732,7 +727,7 @@ print(f'block 0 with the queries of rank 0 only: {error:.0%} of its gradient is 
 # %% [markdown] lang="en"
 # ### TODO 3: once round the ring
 #
-# `ring_attention(comm, q, k, v, positions)` runs once on **every rank**, with that rank's own shards.
+# `ring_attention(comm, q, k, v, positions)` runs once on **every rank**, with that rank's own shards. In the notebook a rank is a thread; in the last step it is a real process.
 #
 # | input | what it is |
 # |---|---|
@@ -932,14 +927,14 @@ if ready(*ALL):
               f'largest {run.largest().elements}, exact to 1e-10: {exact}')
 
 # %% [markdown] lang="zh"
-# 只有计算变了：按顺序切时最忙的 rank 算 256 个，首尾配对时人人 160 个。通信和内存一样。
+# 只有计算变了：按顺序切时最忙的 rank 算 256 个，首尾配对时人人 160 个（自己的那一块按整块 8 × 8 计）。通信和内存一样。
 #
 # ### 3.3 少传一次，错得无声无息
 #
 # 现在让 rank 0 在反向时收不到别人送回的梯度，正好像它没有参加那些传递。你的函数不变。先猜：哪些 rank 的哪些数会错？
 
 # %% [markdown] lang="en"
-# Only the compute changes: cut in order, the busiest rank computes 256 scores, with head-tail everyone computes 160. Traffic and memory are the same.
+# Only the compute changes: cut in order, the busiest rank computes 256 scores, with head-tail everyone computes 160 (a rank's own block counts as a whole, 8 × 8). Traffic and memory are the same.
 #
 # ### 3.3 One shift less, silently wrong
 #

@@ -170,7 +170,8 @@ def draw_shares(scores: Sequence[float], cuts: Sequence[int]) -> None:
     right.axhline(1 / len(cuts), color=ACCENT, linestyle="--", linewidth=1.2)
     right.set_xticks(range(len(cuts)), [f"block {block}" for block in range(len(cuts))])
     right.set_ylim(0, 1.05)
-    right.set_title("share of each block, - - equal shares", fontsize=SMALL)
+    right.set_title("share of each block", fontsize=NORMAL)
+    right.set_xlabel("- - equal shares", fontsize=NORMAL)
     plt.show()
 
 
