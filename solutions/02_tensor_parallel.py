@@ -61,7 +61,7 @@ from parlab.lesson.stored import Stored
 # - **列并行**（column parallel）：$A$ 按列切成几段，rank r 拿第 r 段 $A_r$，算出 $Y$ 的那几列 $Y_r = X A_r$。每个 rank 都要有完整的 $X$。
 # - **行并行**（row parallel）：$A$ 按行切，$X$ 也按列切成对应的几段，rank r 算 $X_r A_r$。它的形状已经和 $Y$ 一样，但只是一个加数。
 #
-# 一个 rank 是一个进程，通常管一张卡。下图是 4 个 rank，数字和颜色表示归哪个 rank，灰色（有斜线）表示每个 rank 都有一份。先猜：哪一种切法，算完以后还要把各 rank 的结果加起来？
+# 一个 rank 是一个进程，通常管一张卡。一起切一层的 rank 有几个，tp 就是几。下图中 tp = 4，数字和颜色表示归哪个 rank，灰色（有斜线）表示每个 rank 都有一份。先猜：哪一种切法，算完以后还要把各 rank 的结果加起来？
 
 # %% [markdown] lang="en"
 # ## Step 1: one matrix product, cut in two ways
@@ -71,7 +71,7 @@ from parlab.lesson.stored import Stored
 # - **Column parallel**: $A$ is cut into runs of columns. Rank r takes run r, $A_r$, and computes those columns of $Y$: $Y_r = X A_r$. Every rank needs the whole of $X$.
 # - **Row parallel**: $A$ is cut into runs of rows, and $X$ into the matching runs of columns. Rank r computes $X_r A_r$. This has the shape of $Y$ already, but it is only one summand.
 #
-# A rank is one process, usually with one device. The picture has 4 ranks: number and colour say which rank owns a part, grey (hatched) means that every rank has a copy. Predict: which cut leaves results that still have to be added up?
+# A rank is one process, usually with one device. The number of ranks that share a layer is called tp. In the picture tp = 4: number and colour say which rank owns a part, grey (hatched) means that every rank has a copy. Predict: which cut leaves results that still have to be added up?
 
 # %%
 draw_products()
@@ -428,6 +428,8 @@ if ready('column_parallel'):
     print('communication:', [(r.direction, r.operation, r.shape) for r in run.log_of(2)])
 
 # %% [markdown] lang="zh"
+# rank 2 读的是第 10 到 14 列，`y` 的最后一维是 5。
+#
 # ## TODO 2：行并行的线性层
 #
 # 写 `row_parallel(comm, x, weight, bias)`：
@@ -453,6 +455,8 @@ if ready('column_parallel'):
 # </details>
 
 # %% [markdown] lang="en"
+# Rank 2 reads columns 10 to 14, and the last dim of its `y` is 5.
+#
 # ## TODO 2: a row-parallel linear layer
 #
 # Write `row_parallel(comm, x, weight, bias)`:
@@ -583,7 +587,7 @@ if ready('column_parallel', 'row_parallel'):
     print('communication:', [(r.direction, r.operation, r.shape) for r in run.log_of(0)])
     errors = [(got - y).abs().max() for got in run.results]
     errors += [(given[0].grad - tokens.grad).abs().max() for given in run.inputs]
-    print('y and x.grad of every rank equal one process:', max(errors) < 1e-12)
+    print('y and x.grad of every rank equal one process:', bool(max(errors) < 1e-12))
 
 # %% [markdown] lang="zh"
 # ## Step 3：注意力按头切
@@ -751,7 +755,7 @@ for n in (1, 2, 4, 8, 16):
 # - 每个 rank 只读自己的块：wq、wk、wv、w_gate、w_up 的第 r 段列，wo、w_down 的第 r 段行，两个 norm 整个读；
 # - `num_heads` 和 `num_kv_heads` 是整个模型的头数，都能被 `comm.size` 整除；
 # - `y` 是 [b, s, hidden]，每个 rank 上都等于 `whole_block` 的结果；前向恰好 2 次 all-reduce，反向恰好 2 次，所有的梯度都对；
-# - `sent` 是这个 rank 为这个块发出的字节数，前向加反向，是一个 int。每个数占几个字节由 `x` 的 dtype 决定（`x.element_size()`）。
+# - `sent` 是这个 rank 为这个块发出的字节数，前向加反向，是一个 int。每个数占几个字节由 `x` 的 dtype 决定（`x.element_size()`）。例如 `x` 是 [2, 5, 12]、float32，共 480 字节，4 个 rank：`sent` 是 2880。
 #
 # <details><summary>提示 1：方向</summary>
 #
@@ -775,7 +779,7 @@ for n in (1, 2, 4, 8, 16):
 # - each rank reads its own blocks only: run r of the columns of wq, wk, wv, w_gate and w_up, run r of the rows of wo and w_down, and the two norms whole;
 # - `num_heads` and `num_kv_heads` are those of the whole model; `comm.size` divides both;
 # - `y` is [b, s, hidden], on every rank equal to the result of `whole_block`; exactly 2 all-reduces forward and exactly 2 backward, and every gradient right;
-# - `sent` is the number of bytes that this rank sends for the block, forward and backward together, an int. How many bytes a number takes follows from the dtype of `x` (`x.element_size()`).
+# - `sent` is the number of bytes that this rank sends for the block, forward and backward together, an int. How many bytes a number takes follows from the dtype of `x` (`x.element_size()`). For example, with `x` [2, 5, 12] in float32, which is 480 bytes, and 4 ranks, `sent` is 2880.
 #
 # <details><summary>Hint 1: direction</summary>
 #
@@ -983,7 +987,7 @@ for record in run.log_of(0):
     print(f'{record.operation:<15} {record.sent:>5} bytes sent')
 
 # %% [markdown] lang="zh"
-# 768 = 384 + 384：字节数**不变**，内存变少。（gloo 的 reduce-scatter 其实是一次 all-reduce 再切一片，所以在 CPU 上省不了通信。）反向也一样：all-gather 的反向是 reduce-scatter，反过来也是。
+# 768 = 384 + 384：字节数**不变**，内存变少。（CPU 上的 gloo 后端例外：它的 reduce-scatter 其实是一次 all-reduce 再切一片，通信反而更多。）反向也一样：all-gather 的反向是 reduce-scatter，反过来也是。
 #
 # 省多少？GPT 结构、16 位、不保存注意力分数时，一层的激活是（s 序列，b 微批次，h 隐藏维，t 就是 tp）：
 #
@@ -995,7 +999,7 @@ for record in run.log_of(0):
 # 那个 10 就是没切开的 norm、残差和 dropout。下图是论文里的 3 个模型，tp = 8：
 
 # %% [markdown] lang="en"
-# 768 = 384 + 384: the **same** bytes, less memory. (A reduce-scatter of gloo is in truth an all-reduce of which a part is kept, so that nothing is saved on CPU.) Backward is alike: backward of an all-gather is a reduce-scatter, and the other way round.
+# 768 = 384 + 384: the **same** bytes, less memory. (The gloo backend on CPU is an exception: its reduce-scatter is in truth an all-reduce of which a part is kept, which means more traffic.) Backward is alike: backward of an all-gather is a reduce-scatter, and the other way round.
 #
 # How much is saved? For a GPT block in 16 bits, where attention scores are not stored, the activations of a layer are (s sequence, b microbatch, h hidden size, t is tp):
 #

@@ -256,8 +256,8 @@ class _Meeting:
             else:
                 round_before = self.round
                 while self.round == round_before:
+                    self._go_on()  # not after this round: it was complete before anything broke
                     self.turn.wait()
-                    self._go_on()
             return self.brought[rank]
 
     def _go_on(self) -> None:
