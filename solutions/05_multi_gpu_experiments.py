@@ -69,7 +69,15 @@ from parlab.lesson.draw_records import (
 )
 from parlab.lesson.experiments import bench_command, run_experiments
 from parlab.lesson.intervals import minus, total, union, within
-from parlab.lesson.records import comparable, read_decision, read_records, read_timeline, table
+from parlab.lesson.records import (
+    comparable,
+    pipeline_group,
+    read_decision,
+    read_records,
+    read_timeline,
+    table,
+)
+from parlab.lesson.trace_cases import BY_HAND
 
 # %% [markdown] lang="zh"
 # ## Step 5（可选）：真实多卡组合验证
@@ -91,7 +99,7 @@ from parlab.lesson.records import comparable, read_decision, read_records, read_
 
 # %%
 EXAMPLES = 'benchmarks/results/par_model_internal'
-work = read_records(EXAMPLES)['baseline']['workload']
+work = next(iter(read_records(EXAMPLES).values()))['workload']
 print(f"{work['name']}: model {work['model']['id']}, tokenizer {work['tokenizer']['id']}")
 for keys in (('layers', 'hidden', 'heads', 'kv_heads', 'vocabulary'),
              ('global_batch', 'micro_batch', 'microbatches', 'sequence_length', 'dtype'),
@@ -297,8 +305,8 @@ plt.show()
 # This is one step of G1, a rank in each row. Predict: what does rank 0 wait for in the gaps in the middle?
 
 # %%
-timeline = read_timeline(RESULT_DIR, records['G1_pp'])
-draw_timeline(records['G1_pp'], timeline)
+pipeline, timeline = pipeline_group(RESULT_DIR, shown)
+draw_timeline(pipeline, timeline)
 plt.show()
 
 # %% [markdown] lang="zh"
@@ -329,12 +337,6 @@ EVENTS = [
      'blocked': [[27, 32]]},
     {'kind': 'compute', 'name': 'O', 'start': 32, 'end': 36},
 ]
-BY_HAND = {
-    'compute': [(8, 12), (15, 18), (19, 26), (32, 36)],
-    'exposed': [(6, 8), (12, 15), (26, 27), (31, 32)],
-    'idle': [(0, 6), (27, 31), (36, 40)],
-    'other': [(18, 19)],
-}
 draw_rank_step(EVENTS, (0, 40), BY_HAND, 'one rank, made by hand | no measurement')
 for part, spans in BY_HAND.items():
     print(f'{part:<8}{total(spans):>3} ms  {spans}')
@@ -350,7 +352,7 @@ for part, spans in BY_HAND.items():
 
 # %% [markdown] lang="en"
 # - The peer posts at 6 ms, and before that there is nothing to send: 0 to 6 is idle, only 6 to 8 is the transfer.
-# - The communication from 19 to 26 is covered by backward compute, so it is not exposed; at 26 the compute is over and it is not, and only that 1 ms counts.
+# - The communication from 19 to 26 is covered by backward compute, so it is not exposed; at 26 the compute ends before the communication does, and only that last 1 ms counts.
 # - Between 18 and 19 there is neither compute nor communication, in the middle of work: the host's overhead, other.
 #
 # #### Four tools
@@ -495,43 +497,43 @@ def split_rank_step(events, step):
 with check_todo(1, 'split_rank_step') as call:
     from parlab.lesson.trace_cases import agrees, collective, compute, p2p, parts, traces, untidy
     ring = {**collective(2, 6, [4, 6]), 'kind': 'ring'}
-    f, step = compute(0, 10), (0, 10)
+    f, ten = compute(0, 10), (0, 10)
     for events, step, expected, rule in [
-        ([f], step, parts(compute=[[0, 10]]), '一个计算块占满一步'),
-        ([compute(0, 4), compute(7, 10)], step, parts(compute=[[0, 4], [7, 10]], other=[[4, 7]]),
+        ([f], ten, parts(compute=[[0, 10]]), '一个计算块占满一步'),
+        ([compute(0, 4), compute(7, 10)], ten, parts(compute=[[0, 4], [7, 10]], other=[[4, 7]]),
          '夹在工作之间、什么都没有：其他'),
-        ([compute(3, 6)], step, parts(compute=[[3, 6]], idle=[[0, 3], [6, 10]]),
+        ([compute(3, 6)], ten, parts(compute=[[3, 6]], idle=[[0, 3], [6, 10]]),
          '第一份工作之前、最后一份之后：空转'),
-        ([compute(0, 8), compute(2, 5), compute(6, 10)], step, parts(compute=[[0, 10]]),
+        ([compute(0, 8), compute(2, 5), compute(6, 10)], ten, parts(compute=[[0, 10]]),
          '嵌套、重叠的计算块只算一次'),
-        ([compute(0, 3), compute(5, 5), collective(6, 6, [6, 6]), compute(7, 10)], step,
+        ([compute(0, 3), compute(5, 5), collective(6, 6, [6, 6]), compute(7, 10)], ten,
          parts(compute=[[0, 3], [7, 10]], other=[[3, 7]]), '长度为 0 的区间不占时间'),
-        ([f, collective(4, 8, [4, 6])], step, parts(compute=[[0, 4], [6, 10]], exposed=[[4, 6]]),
+        ([f, collective(4, 8, [4, 6])], ten, parts(compute=[[0, 4], [6, 10]], exposed=[[4, 6]]),
          '4 到 8 都在传，只有 blocked 的 4 到 6 是暴露，它不再算计算'),
-        ([f, collective(2, 9)], step, parts(compute=[[0, 10]]),
+        ([f, collective(2, 9)], ten, parts(compute=[[0, 10]]),
          '没有 blocked：被计算盖住，不算暴露'),
-        ([f, collective(2, 9, [2, 3], [7, 9])], step,
+        ([f, collective(2, 9, [2, 3], [7, 9])], ten,
          parts(compute=[[0, 2], [3, 7], [9, 10]], exposed=[[2, 3], [7, 9]]),
          'blocked 可以有好几段'),
         ([compute(0, 8), ring], (0, 8), parts(compute=[[0, 4], [6, 8]], exposed=[[4, 6]]),
          'ring 和 collective 一样'),
-        ([compute(0, 2), p2p(2, 9, 6, [2, 9]), compute(9, 10)], step,
+        ([compute(0, 2), p2p(2, 9, 6, [2, 9]), compute(9, 10)], ten,
          parts(compute=[[0, 2], [9, 10]], idle=[[2, 6]], exposed=[[6, 9]]),
          '传输在 max(2, 6) = 6 开始：之前是空转，之后是暴露'),
-        ([compute(0, 2), p2p(2, 5, -3, [2, 5]), compute(5, 10)], step,
+        ([compute(0, 2), p2p(2, 5, -3, [2, 5]), compute(5, 10)], ten,
          parts(compute=[[0, 2], [5, 10]], exposed=[[2, 5]]),
          '对方在 -3 就发起了，传输在 max(2, -3) = 2 开始：全是暴露'),
-        ([f, p2p(3, 9, 8, [3, 7])], step, parts(compute=[[0, 3], [7, 10]], idle=[[3, 7]]),
+        ([f, p2p(3, 9, 8, [3, 7])], ten, parts(compute=[[0, 3], [7, 10]], idle=[[3, 7]]),
          '计算块里等对方的时间是空转，不是计算'),
-        ([compute(0, 2), p2p(2, 9, 9, [2, 8]), collective(3, 5, [3, 5]), compute(8, 10)], step,
+        ([compute(0, 2), p2p(2, 9, 9, [2, 8]), collective(3, 5, [3, 5]), compute(8, 10)], ten,
          parts(compute=[[0, 2], [8, 10]], idle=[[2, 3], [5, 8]], exposed=[[3, 5]]),
          '3 到 5 又在等、又有别的通信暴露：算暴露'),
-        ([collective(2, 4, [2, 4]), compute(6, 8)], step,
+        ([collective(2, 4, [2, 4]), compute(6, 8)], ten,
          parts(compute=[[6, 8]], exposed=[[2, 4]], idle=[[0, 2], [8, 10]], other=[[4, 6]]),
          '暴露的通信也是工作：4 到 6 夹在工作之间'),
-        ([compute(-5, 3), collective(8, 15, [9, 15])], step,
+        ([compute(-5, 3), collective(8, 15, [9, 15])], ten,
          parts(compute=[[0, 3]], exposed=[[9, 10]], other=[[3, 9]]), '只看 0 到 10 之间的时间'),
-        ([p2p(1, 8, 8, [1, 8])], step, parts(idle=[[0, 10]]), '没有任何工作：整步都是空转'),
+        ([p2p(1, 8, 8, [1, 8])], ten, parts(idle=[[0, 10]]), '没有任何工作：整步都是空转'),
         ([], (5, 9), parts(idle=[[5, 9]]), '没有事件：整步都是空转'),
     ]:
         got = call(events, step)
@@ -548,44 +550,44 @@ with check_todo(1, 'split_rank_step') as call:
 with check_todo(1, 'split_rank_step') as call:
     from parlab.lesson.trace_cases import agrees, collective, compute, p2p, parts, traces, untidy
     ring = {**collective(2, 6, [4, 6]), 'kind': 'ring'}
-    f, step = compute(0, 10), (0, 10)
+    f, ten = compute(0, 10), (0, 10)
     for events, step, expected, rule in [
-        ([f], step, parts(compute=[[0, 10]]), 'one chunk of compute fills the step'),
-        ([compute(0, 4), compute(7, 10)], step, parts(compute=[[0, 4], [7, 10]], other=[[4, 7]]),
+        ([f], ten, parts(compute=[[0, 10]]), 'one chunk of compute fills the step'),
+        ([compute(0, 4), compute(7, 10)], ten, parts(compute=[[0, 4], [7, 10]], other=[[4, 7]]),
          'between work and nothing there: other'),
-        ([compute(3, 6)], step, parts(compute=[[3, 6]], idle=[[0, 3], [6, 10]]),
+        ([compute(3, 6)], ten, parts(compute=[[3, 6]], idle=[[0, 3], [6, 10]]),
          'before the first work and after the last: idle'),
-        ([compute(0, 8), compute(2, 5), compute(6, 10)], step, parts(compute=[[0, 10]]),
+        ([compute(0, 8), compute(2, 5), compute(6, 10)], ten, parts(compute=[[0, 10]]),
          'nested and overlapping chunks count once'),
-        ([compute(0, 3), compute(5, 5), collective(6, 6, [6, 6]), compute(7, 10)], step,
+        ([compute(0, 3), compute(5, 5), collective(6, 6, [6, 6]), compute(7, 10)], ten,
          parts(compute=[[0, 3], [7, 10]], other=[[3, 7]]), 'an interval of length 0 takes no time'),
-        ([f, collective(4, 8, [4, 6])], step, parts(compute=[[0, 4], [6, 10]], exposed=[[4, 6]]),
+        ([f, collective(4, 8, [4, 6])], ten, parts(compute=[[0, 4], [6, 10]], exposed=[[4, 6]]),
          'in flight from 4 to 8, exposed only while blocked, 4 to 6; that is no compute'),
-        ([f, collective(2, 9)], step, parts(compute=[[0, 10]]),
+        ([f, collective(2, 9)], ten, parts(compute=[[0, 10]]),
          'not blocked: covered, not exposed'),
-        ([f, collective(2, 9, [2, 3], [7, 9])], step,
+        ([f, collective(2, 9, [2, 3], [7, 9])], ten,
          parts(compute=[[0, 2], [3, 7], [9, 10]], exposed=[[2, 3], [7, 9]]),
          'blocked may have several'),
         ([compute(0, 8), ring], (0, 8), parts(compute=[[0, 4], [6, 8]], exposed=[[4, 6]]),
          'ring counts as collective does'),
-        ([compute(0, 2), p2p(2, 9, 6, [2, 9]), compute(9, 10)], step,
+        ([compute(0, 2), p2p(2, 9, 6, [2, 9]), compute(9, 10)], ten,
          parts(compute=[[0, 2], [9, 10]], idle=[[2, 6]], exposed=[[6, 9]]),
          'the transfer begins at max(2, 6) = 6: idle before, exposed after'),
-        ([compute(0, 2), p2p(2, 5, -3, [2, 5]), compute(5, 10)], step,
+        ([compute(0, 2), p2p(2, 5, -3, [2, 5]), compute(5, 10)], ten,
          parts(compute=[[0, 2], [5, 10]], exposed=[[2, 5]]),
          'the peer posted at -3, so the transfer begins at max(2, -3) = 2: all exposed'),
-        ([f, p2p(3, 9, 8, [3, 7])], step, parts(compute=[[0, 3], [7, 10]], idle=[[3, 7]]),
+        ([f, p2p(3, 9, 8, [3, 7])], ten, parts(compute=[[0, 3], [7, 10]], idle=[[3, 7]]),
          'waiting for the peer within a chunk is idle, not compute'),
-        ([compute(0, 2), p2p(2, 9, 9, [2, 8]), collective(3, 5, [3, 5]), compute(8, 10)], step,
+        ([compute(0, 2), p2p(2, 9, 9, [2, 8]), collective(3, 5, [3, 5]), compute(8, 10)], ten,
          parts(compute=[[0, 2], [8, 10]], idle=[[2, 3], [5, 8]], exposed=[[3, 5]]),
          '3 to 5 it waits while other communication is exposed: exposed'),
-        ([collective(2, 4, [2, 4]), compute(6, 8)], step,
+        ([collective(2, 4, [2, 4]), compute(6, 8)], ten,
          parts(compute=[[6, 8]], exposed=[[2, 4]], idle=[[0, 2], [8, 10]], other=[[4, 6]]),
          'exposed communication is work too: 4 to 6 lies between work'),
-        ([compute(-5, 3), collective(8, 15, [9, 15])], step,
+        ([compute(-5, 3), collective(8, 15, [9, 15])], ten,
          parts(compute=[[0, 3]], exposed=[[9, 10]], other=[[3, 9]]),
          'only the time from 0 to 10 counts'),
-        ([p2p(1, 8, 8, [1, 8])], step, parts(idle=[[0, 10]]),
+        ([p2p(1, 8, 8, [1, 8])], ten, parts(idle=[[0, 10]]),
          'no work at all: idle for the whole step'),
         ([], (5, 9), parts(idle=[[5, 9]]), 'no event: idle for the whole step'),
     ]:
@@ -613,12 +615,12 @@ if ready('split_rank_step'):
     step = (0.0, timeline['step_ms'])
     mine = {row['rank']: split_rank_step(row['events'], step) for row in timeline['trace']}
     rows = [('rank', 'compute', 'exposed', 'idle', 'other', 'in the record: compute, idle')]
-    for row in records['G1_pp']['metrics']['parts_ms']:
+    for row in pipeline['metrics']['parts_ms']:
         lengths = [f'{total(spans):.1f}' for spans in mine[row['rank']].values()]
         rows.append((str(row['rank']), *lengths, f"{row['compute']:.1f}, {row['idle']:.1f}"))
     print(table(rows))
     drawn = [{'rank': rank, **spans} for rank, spans in mine.items()]
-    draw_timeline(records['G1_pp'], {**timeline, 'ranks': drawn})
+    draw_timeline(pipeline, {**timeline, 'ranks': drawn})
     plt.show()
 
 # %% [markdown] lang="zh"
@@ -1029,7 +1031,16 @@ def complete_record(run, baseline, judge):
 with check_todo(3, 'complete_record') as call:
     from parlab.lesson.nearly import nearly
     from parlab.lesson.record_cases import (
-        a_baseline, a_judge, a_run, handed, look, runs, short, unexplained, unlike)
+        a_baseline,
+        a_judge,
+        a_run,
+        handed,
+        look,
+        runs,
+        short,
+        unexplained,
+        unlike,
+    )
     gone = {'failure': 'killed'}
     none = {'throughput': None}
     E, M, G = 'metrics.scaling_efficiency', 'metrics.throughput', 'decision.gates.throughput'
@@ -1096,7 +1107,16 @@ with check_todo(3, 'complete_record') as call:
 with check_todo(3, 'complete_record') as call:
     from parlab.lesson.nearly import nearly
     from parlab.lesson.record_cases import (
-        a_baseline, a_judge, a_run, handed, look, runs, short, unexplained, unlike)
+        a_baseline,
+        a_judge,
+        a_run,
+        handed,
+        look,
+        runs,
+        short,
+        unexplained,
+        unlike,
+    )
     gone = {'failure': 'killed'}
     none = {'throughput': None}
     E, M, G = 'metrics.scaling_efficiency', 'metrics.throughput', 'decision.gates.throughput'
@@ -1289,7 +1309,7 @@ for change in ({'communication_ratio': 0.9}, {'bubble_ratio': 0.2}):
 #
 # #### 换到 GPU，换到多台机器
 #
-# - 一台多卡机器：打开 `RUN_GPU_EXPERIMENT`，证据等级自动变成 `gpu_single_node`。真实大小的模型用命令加上 `--workload qwen3-0.6b`（需要 `pip install "parlab[hub]"`）。
+# - 一台多卡机器：打开 `RUN_GPU_EXPERIMENT`，证据等级自动变成 `gpu_single_node`。真实大小的模型用命令加上 `--workload qwen3-0.6b`（先在课程文件夹里运行 `pip install -e ".[hub]"`）。
 # - 多台机器：每台各启动一次 `parlab bench`，加上 `--nnodes`、`--node-rank`、`--rdzv-endpoint`；Slurm 的例子见 [benchmarks/slurm.sh](repo:benchmarks/slurm.sh)。等级是 `gpu_multi_node`。
 # - 报告和图片：`parlab bench --report` 加上文件夹名，见[示例报告](repo:benchmarks/results/par_model_internal/report.md)。
 
@@ -1298,7 +1318,7 @@ for change in ({'communication_ratio': 0.9}, {'bubble_ratio': 0.2}):
 #
 # #### On GPUs, on several machines
 #
-# - One machine with several GPUs: turn on `RUN_GPU_EXPERIMENT`, and the evidence level becomes `gpu_single_node` by itself. For a model of real size add `--workload qwen3-0.6b` to the command (this needs `pip install "parlab[hub]"`).
+# - One machine with several GPUs: turn on `RUN_GPU_EXPERIMENT`, and the evidence level becomes `gpu_single_node` by itself. For a model of real size add `--workload qwen3-0.6b` to the command (first run `pip install -e ".[hub]"` in the course's folder).
 # - Several machines: start `parlab bench` once on each, with `--nnodes`, `--node-rank`, `--rdzv-endpoint`; for Slurm see [benchmarks/slurm.sh](repo:benchmarks/slurm.sh). The level is `gpu_multi_node`.
 # - Report and pictures: `parlab bench --report` with the folder's name; see the [example report](repo:benchmarks/results/par_model_internal/report.md).
 

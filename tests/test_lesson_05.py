@@ -28,8 +28,8 @@ from parlab.lesson.experiments import bench_command
 from parlab.lesson.nearly import nearly
 from parlab.lesson.record_cases import a_judge, look
 from parlab.lesson.record_cases import runs as made_runs
-from parlab.lesson.records import read_records, read_timeline, stands_apart
-from parlab.lesson.trace_cases import agrees, groups, traces, untidy
+from parlab.lesson.records import pipeline_group, read_records, read_timeline, stands_apart
+from parlab.lesson.trace_cases import BY_HAND, agrees, groups, traces, untidy
 from parlab.lesson.undisturbed import undisturbed
 
 matplotlib.use("Agg")
@@ -197,6 +197,23 @@ def test_generated_cases_are_what_they_say(solution: Kernel) -> None:
     for run, baseline, known in made_runs(seed=1):
         got = solution["complete_record"](run, baseline, a_judge()[0])
         assert nearly({path: look(got, path) for path in known}, known)
+
+
+def test_the_example_by_hand_is_right(solution: Kernel) -> None:
+    source = holding(load("solutions", LESSON, "zh"), "EVENTS = [").source
+    example = ast.parse(source)
+    scope: dict[str, Any] = {}
+    exec(compile(ast.Module(example.body[:1], []), "<cell>", "exec"), scope)
+    assert agrees(solution["split_rank_step"](scope["EVENTS"], (0, 40)), BY_HAND)
+
+
+def test_a_timeline_is_found_where_the_learners_groups_have_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    flat = [content for content in read_records(RESULTS).values() if content["mesh"]["pp"] == 1]
+    group, timeline = pipeline_group(RESULTS, flat)
+    assert group["name"] == "G1_pp" and timeline["trace"]
 
 
 def test_the_examples_are_what_the_functions_make_of_their_traces(solution: Kernel) -> None:

@@ -88,6 +88,7 @@ def draw_clocks(own: Sequence[Span], shared: Sequence[Span], title: str) -> None
         panel.set_yticks(range(len(windows)), [f"rank {n}" for n in range(len(windows))],
                          fontsize=SMALL)  # fmt: skip
         panel.invert_yaxis()
+        panel.use_sticky_edges = False
         panel.margins(x=0.06)
         panel.set_xlabel("ms", fontsize=NORMAL)
         panel.set_title(name, fontsize=LARGE)

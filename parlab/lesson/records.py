@@ -82,6 +82,21 @@ def read_timeline(name: str, record: Mapping[str, Any]) -> Record | None:
     return dict(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else None
 
 
+def pipeline_group(name: str, shown: Sequence[Record]) -> tuple[Record, Record]:
+    """A group with a pipeline and its timeline: the one with most stages, else an example.
+
+    Args:
+        name: the results folder of the records ``shown``.
+    """
+    for place, records in ((name, shown), (course_folder() / name, [])):
+        known = list(records) or list(read_records(str(place)).values())
+        for record in sorted(known, key=lambda record: -int(record["mesh"]["pp"])):
+            timeline = read_timeline(str(place), record)
+            if record["mesh"]["pp"] > 1 and timeline and "trace" in timeline:
+                return record, timeline
+    raise NoRecords(f"no group with a pipeline in {name} has a timeline")
+
+
 def comparable(records: Mapping[str, Record]) -> list[Record]:
     """The records that may stand side by side: workload, evidence level and machine as the newest.
 

@@ -16,6 +16,13 @@ PARTS = ("compute", "exposed", "idle", "other")
 Event = dict[str, Any]
 Spans = list[tuple[float, float]]
 Parts = dict[str, Spans]
+# The parts of the lesson's first example, told by hand, in ms.
+BY_HAND: Parts = {
+    "compute": [(8, 12), (15, 18), (19, 26), (32, 36)],
+    "exposed": [(6, 8), (12, 15), (26, 27), (31, 32)],
+    "idle": [(0, 6), (27, 31), (36, 40)],
+    "other": [(18, 19)],
+}
 
 
 def compute(start: float, end: float, name: str = "F") -> Event:
