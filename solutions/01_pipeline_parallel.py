@@ -163,7 +163,7 @@ print('4 microbatches, same gradients:', all(map(torch.allclose, whole, parts)))
 
 # %%
 hidden, ffn, kv_width, tokens = 4096, 14336, 1024, 8192
-weights = 2 * hidden * hidden + 2 * hidden * kv_width + 3 * hidden * ffn
+weights = 2 * hidden * hidden + 2 * hidden * kv_width + 3 * hidden * ffn   # q o, k v, FFN
 layer = (2 * weights + 2 * hidden * tokens) // 10**6   # matrices, then causal attention
 head = 2 * hidden * 128256 // 10**6
 costs_8b = [0] + [layer] * 32 + [head]   # embedding, 32 layers, LM head
@@ -551,10 +551,10 @@ print(f'first stage: GPipe {64 * one / 2**30:.1f} GiB, 1F1B {8 * one / 2**30:.2f
 print(f'interleaved 1F1B, v = 3: {8 * one / 2**30 * (1 + 7 / (8 * 3)):.2f} GiB')
 
 # %% [markdown] lang="zh"
-# 一张 80 GB 的卡还要放 45.6 GiB 的权重、梯度和优化器状态：GPipe 放不下，1F1B 可以。最后一行和论文给出的 12.35 GiB 一致。微批次再多，1F1B 的第一个阶段也只留 p 个；GPipe 留下的总是整批。
+# 一张 80 GB 的卡还要放 45.6 GiB 的权重、梯度和优化器状态：GPipe 放不下，1F1B 可以。论文的运行用交错调度，第一个 rank 要多留一些，是 1F1B 的 1 + (p−1)/(pv) 倍：最后一行，和论文给出的 12.35 GiB 一致。微批次再多，1F1B 的第一个阶段也只留 p 个；GPipe 留下的总是整批。
 
 # %% [markdown] lang="en"
-# A device with 80 GB also has to hold 45.6 GiB of weights, gradients and optimizer state: GPipe does not fit, 1F1B does. The last line is what the paper reports, 12.35 GiB. However many microbatches there are, the first stage of 1F1B keeps only p of them; GPipe always keeps the whole batch.
+# A device with 80 GB also has to hold 45.6 GiB of weights, gradients and optimizer state: GPipe does not fit, 1F1B does. The paper's run is interleaved, where the first rank keeps more, 1 + (p−1)/(pv) times what it does under 1F1B: that is the last line, and the 12.35 GiB that the paper reports. However many microbatches there are, the first stage of 1F1B keeps only p of them; GPipe always keeps the whole batch.
 
 # %% [markdown] lang="zh"
 # ### TODO 2：排出 1F1B 的顺序
@@ -953,7 +953,7 @@ with check_todo(3, 'simulate', seconds=3) as call:
         ('F0 B0 F1 B1', {'F': [1], 'B': [2]}, 0),
         ('F0 F1 B0 B1\nF0 F1 B0 B1\nF0 B0 F1 B1', {'F': [1] * 3, 'B': [2] * 3}, 0.5),  # 4.1 的图
         ('F0 F1 B0 B1\nF0 B0 F1 B1', {'F': [1, 3], 'B': [2, 5]}, 0),  # 阶段 1 更慢
-        ('F0 f0 b0 B0', {'F': [1, 2], 'B': [3, 4]}, 9),               # 一个 rank，两个阶段
+        ('F0 f0 b0 B0', {'F': [1, 2], 'B': [3, 4]}, 9),               # f、b 是 rank 的第二个阶段
         (charts.GPIPE_8, {'F': [1] * 4, 'B': [2] * 4}, 0.25),
         (charts.ONE_F_ONE_B_8, {'F': [1] * 4, 'B': [2] * 4}, 0.25),
         (charts.ZERO_BUBBLE_8, {kind: [1] * 4 for kind in 'FBW'}, 0),
@@ -966,7 +966,10 @@ with check_todo(3, 'simulate', seconds=3) as call:
 
     for p, m in [(1, 3), (2, 1), (3, 2), (4, 9), (6, 12)]:  # GPipe，公式已知
         orders = [[(kind, s, j) for kind in 'FB' for j in range(m)] for s in range(p)]
-        got = call(orders, {'F': [3] * p, 'B': [4] * p})
+        times = {'F': [3] * p, 'B': [4] * p}
+        got = call(orders, times)
+        fault = simulation_fault(orders, times, 0, got)
+        assert not fault, call.wrong(rules[fault[0]], *fault[1:])
         assert abs(got['bubble'] - (p - 1) / (m + p - 1)) < 1e-12, call.wrong(
             '阶段一样快、传输不花时间，气泡占比是 (p − 1) / (m + p − 1)',
             f'{(p - 1) / (m + p - 1)}', f"{got['bubble']}")
@@ -1004,7 +1007,7 @@ with check_todo(3, 'simulate', seconds=3) as call:
         ('F0 B0 F1 B1', {'F': [1], 'B': [2]}, 0),
         ('F0 F1 B0 B1\nF0 F1 B0 B1\nF0 B0 F1 B1', {'F': [1] * 3, 'B': [2] * 3}, 0.5),  # as in 4.1
         ('F0 F1 B0 B1\nF0 B0 F1 B1', {'F': [1, 3], 'B': [2, 5]}, 0),  # stage 1 is slower
-        ('F0 f0 b0 B0', {'F': [1, 2], 'B': [3, 4]}, 9),               # one rank, two stages
+        ('F0 f0 b0 B0', {'F': [1, 2], 'B': [3, 4]}, 9),               # f, b: the rank's second stage
         (charts.GPIPE_8, {'F': [1] * 4, 'B': [2] * 4}, 0.25),
         (charts.ONE_F_ONE_B_8, {'F': [1] * 4, 'B': [2] * 4}, 0.25),
         (charts.ZERO_BUBBLE_8, {kind: [1] * 4 for kind in 'FBW'}, 0),
@@ -1017,7 +1020,10 @@ with check_todo(3, 'simulate', seconds=3) as call:
 
     for p, m in [(1, 3), (2, 1), (3, 2), (4, 9), (6, 12)]:  # GPipe, where a formula is known
         orders = [[(kind, s, j) for kind in 'FB' for j in range(m)] for s in range(p)]
-        got = call(orders, {'F': [3] * p, 'B': [4] * p})
+        times = {'F': [3] * p, 'B': [4] * p}
+        got = call(orders, times)
+        fault = simulation_fault(orders, times, 0, got)
+        assert not fault, call.wrong(rules[fault[0]], *fault[1:])
         assert abs(got['bubble'] - (p - 1) / (m + p - 1)) < 1e-12, call.wrong(
             'with equal stages and free transfers the bubble ratio is (p − 1) / (m + p − 1)',
             f'{(p - 1) / (m + p - 1)}', f"{got['bubble']}")
