@@ -25,7 +25,7 @@ def draw_rank_step(
         parts: the step's parts, in words of the reader's own: nothing is computed here.
         title: what the picture is, its evidence level included.
     """
-    figure, (axes,) = canvas(3.6)
+    figure, (axes,) = canvas(3.8)
     for event in events:
         if event["kind"] == "compute":
             _box(axes, 2, event["start"], event["end"], SHADES[2], "", event.get("name", ""))
@@ -43,7 +43,7 @@ def draw_rank_step(
     axes.set_ylim(-0.55, 2.55)
     axes.set_xlim(step[0] - 0.4, step[1] + 0.4)
     axes.set_xlabel("ms", fontsize=NORMAL)
-    figure.legend(loc="outside lower center", ncols=7, fontsize=SMALL, frameon=False)
+    figure.legend(loc="outside lower center", ncols=4, fontsize=SMALL, frameon=False)
     axes.set_title(title, fontsize=NORMAL)
     plt.show()
 
