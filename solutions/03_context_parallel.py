@@ -57,7 +57,7 @@ from parlab.lesson.draw_context_traffic import draw_overlap, draw_traffic
 from parlab.lesson.proof import run_proof
 from parlab.lesson.prove_context import show_proof
 from parlab.lesson.published import llama3_405b
-from parlab.lesson.ring_run import run_ring
+from parlab.lesson.ring_run import bytes_sent, run_ring
 
 # %% [markdown] lang="zh"
 # ## Step 1：切开序列
@@ -971,8 +971,7 @@ if ready(*ALL):
     lengths, cps, unit = [1024 * 2**n for n in range(3, 8)], (2, 4, 8, 16), {}
     for cp in cps:  # 8 bytes a number, 2 · cp tokens, 1 head of 1 dim
         positions = torch.tensor(head_tail(2 * cp, cp)['positions'])
-        run = run_ring(ring_attention, *random_qkv(1, 1, 1, 2 * cp, 1), positions)
-        unit[cp] = run.results[0][1] / 8 / (2 * cp)
+        unit[cp] = bytes_sent(ring_attention, positions) / 8 / (2 * cp)
 
     def traffic(cp, length, kv_heads):
         return unit[cp] * length * kv_heads * 128 * 2

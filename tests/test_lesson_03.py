@@ -20,7 +20,7 @@ from parlab.lesson.attention import NEVER, partial_attention, random_qkv, whole_
 from parlab.lesson.merge_cases import two_parts
 from parlab.lesson.published import llama3_405b
 from parlab.lesson.ring_cases import RINGS
-from parlab.lesson.ring_run import run_ring
+from parlab.lesson.ring_run import bytes_sent, run_ring
 from parlab.lesson.split_cases import SMALL, faults, sizes
 from parlab.lesson.style import SHADES
 
@@ -153,6 +153,14 @@ def test_the_benchmark_follows_the_lesson(solution: Kernel) -> None:
         block = 2 * 1 * 6 * 2 * 3 * E  # as bench_formulas: 2 · b · s/cp · kv · d, 4 bytes a number
         assert [sent for _, sent in run.results] == [(cp - 1) * block * 2] * cp  # float64 here
     assert "logaddexp" not in inspect.getsource(bench_ring)
+
+
+def test_a_small_run_tells_the_bytes_of_any_size(solution: Kernel) -> None:
+    for cp in (2, 3):
+        positions = torch.arange(4 * cp).view(cp, -1)
+        small = bytes_sent(solution["ring_attention"], positions)
+        large = run_ring(solution["ring_attention"], *random_qkv(2, 6, 3, 4 * cp, 5), positions)
+        assert large.handed() == [2 * 3 * 5 * small] * cp
 
 
 def test_the_published_case_is_as_told() -> None:

@@ -323,6 +323,18 @@ def run_ring(
     return run
 
 
+def bytes_sent(function: Callable[..., Any], positions: Tensor) -> int:
+    """What rank 0 hands to forward shifts, with one head of one dim, in float64: a small run.
+
+    Args:
+        positions: [cp, s / cp].
+    """
+    cp, q, k, v = len(positions), *random_qkv(1, 1, 1, positions.numel(), 1)
+    parts = [PerRank([x[:, :, mine] for mine in positions]) for x in (q, k, v)]
+    ranks = run_ranks(cp, function, *parts, positions, seconds=30)
+    return sum(record.bytes for record in ranks.log if record.rank == 0)
+
+
 def _go_back(run: RingRun, ranks: Any) -> None:
     ends = []
     for rank, (result, ring, _) in enumerate(ranks.results):
