@@ -216,6 +216,7 @@ for item in EXPERIMENTS:
 # %%
 MY_LESSON_04 = None  # 'path/to/04_model_internal_parallel.ipynb'
 deciders = load_deciders(MY_LESSON_04)
+JUDGE, CHOOSE = 'evaluate_internal_parallel_candidate', 'select_internal_parallel_candidate'
 
 # %% [markdown] lang="zh"
 # 打开开关再运行下面的单元，会依次发生这些事：
@@ -1193,7 +1194,6 @@ with check_todo(3, 'complete_record') as call:
 # Take the records, remove evidence level and decision, let **your** function put them back, and compare item by item. Then look at a run that failed: rank 2 was killed. Predict: will memory be among its reasons for failure?
 
 # %%
-JUDGE = 'evaluate_internal_parallel_candidate'
 if ready('complete_record'):
     for record in shown:
         run = {**deepcopy(record), 'evidence_level': None, 'oversubscribed': None, 'decision': None}
@@ -1276,7 +1276,7 @@ def decide(groups, limits):
     for record in groups:
         facts = {**record['decision']['gates'], 'failure': record['failure']}
         judged.append(deciders[JUDGE]({'name': record['name'], **facts}, limits))
-    return judged, deciders['select_internal_parallel_candidate'](judged)
+    return judged, deciders[CHOOSE](judged)
 
 candidates = [record for record in shown if record['name'] != 'baseline']
 limits = shown[-1]['workload']['limits']
