@@ -245,9 +245,9 @@ def block_findings(ran: Ran) -> Iterator[Finding]:
 def _block_limit(case: cases.Case) -> int:
     """Numbers in the largest tensor that a rank may need, weights side by side included."""
     hidden, tokens, tp = int(case["hidden"]), int(case["batch"] * case["tokens"]), int(case["tp"])
-    scores = tokens * case["heads"] * case["tokens"] // tp
-    qkv = (case["heads"] + 2 * case["kv_heads"]) * case["head_dim"] // tp
-    ffn = 2 * case["ffn"] // tp
+    scores = tokens * int(case["heads"] * case["tokens"]) // tp
+    qkv = int((case["heads"] + 2 * case["kv_heads"]) * case["head_dim"]) // tp
+    ffn = 2 * int(case["ffn"]) // tp
     return max(tokens * hidden, (tokens + hidden) * max(qkv, ffn), scores)
 
 
