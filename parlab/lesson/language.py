@@ -39,11 +39,13 @@ _TEXT = {
         "不运行也算学完本课。",
         "proof_torch": "这个证明需要 torch ≥ {wanted}，这里是 {have}。不运行也算学完本课。",
         "proof_carry": "证明带不走 {name}（{kind}）：函数只能用导入的模块、数字和自己定义的函数。",
-        "proof_start": "启动 {ranks} 个进程，最多 {seconds} 秒；可以随时中断。",
+        "proof_start": "启动 {ranks} 个进程；都就绪之后最多运行 {seconds} 秒；可以随时中断。",
+        "proof_slow": "{seconds} 秒内进程没有全部就绪：机器太忙或太慢，你的代码还没有开始运行。"
+        "稍后再运行这个单元；不运行也算学完本课。",
         "proof_up": "{ranks} 个进程都已就绪（{seconds} 秒）。",
         "proof_done": "证明完成，共 {seconds} 秒。",
         "proof_failed": "rank {rank} 失败：{said}",
-        "proof_late": "{seconds} 秒后仍未结束的 rank：{ranks}。已全部停止。",
+        "proof_late": "就绪后 {seconds} 秒仍未结束的 rank：{ranks}。已全部停止。",
         "proof_impossible": "这里启动不了进程（{reason}）。不运行也算学完本课。",
         "forward": "前向",
         "backward": "反向",
@@ -117,12 +119,16 @@ _TEXT = {
         "The lesson is complete without.",
         "proof_carry": "the proof cannot take {name} ({kind}) along: functions may use imported "
         "modules, numbers and functions of your own.",
-        "proof_start": "starting {ranks} processes, {seconds} seconds at most; "
+        "proof_start": "starting {ranks} processes; once they are up they have {seconds} seconds; "
         "you can interrupt at any time.",
+        "proof_slow": "the processes were not up after {seconds} s: this machine is busy or slow, "
+        "and your code has not run yet. Run this cell again later; "
+        "the lesson is complete without.",
         "proof_up": "{ranks} processes are up ({seconds} s).",
         "proof_done": "proved, {seconds} s in all.",
         "proof_failed": "rank {rank} failed: {said}",
-        "proof_late": "not finished after {seconds} s: rank {ranks}. Everything is stopped.",
+        "proof_late": "not finished {seconds} s after all were up: rank {ranks}. "
+        "Everything is stopped.",
         "proof_impossible": "no processes can be started here ({reason}). "
         "The lesson is complete without.",
         "forward": "forward",

@@ -18,7 +18,7 @@ from parlab.lesson import proof_rank, supervise
 from parlab.lesson.carry import CannotCarry, carried_source
 from parlab.lesson.language import say
 
-POLL_S = 0.1
+POLL_S, START_S = 0.1, 90.0
 _IN_LEARNER = re.compile(rf'{proof_rank.LEARNER}", line (\d+) in (\w+)')
 
 
@@ -27,7 +27,7 @@ def run_proof(
     program: str,
     functions: Sequence[Callable[..., Any]],
     ranks: int = 4,
-    seconds: float = 30.0,
+    seconds: float = 20.0,
     needs: tuple[int, int] = (2, 6),
     **arguments: Any,
 ) -> dict[str, Any] | None:
@@ -36,7 +36,7 @@ def run_proof(
     Args:
         switch: False starts nothing.
         functions: the learner's; with what they use they become the module ``learner``.
-        seconds: after which everything is stopped, start-up included.
+        seconds: how long the ranks may take once all are up; a slow start is another matter.
         needs: the oldest torch that will do.
         arguments: for ``prove``; JSON.
 
@@ -122,19 +122,23 @@ def _watch(folder: Path, ranks: int, seconds: float) -> dict[str, Any] | None:
     except OSError as error:
         print("⏸ " + say("proof_impossible", reason=error.strerror))
         return None
-    shown, up = 0, False
+    shown, up, limit = 0, False, began + START_S
     try:
-        while process.poll() is None and time.monotonic() - began < seconds:
+        while process.poll() is None and time.monotonic() < limit:
             time.sleep(POLL_S)
             if not up and len(list(folder.glob("up-*"))) == ranks:
-                up = True
+                up, limit = True, time.monotonic() + seconds
                 waited = f"{time.monotonic() - began:.1f}"
                 print("   " + say("proof_up", ranks=ranks, seconds=waited), flush=True)
             shown = _show_said(folder, shown)
+        late = process.poll() is None
     finally:
         _end(process)
     _show_said(folder, shown)
-    return _outcome(folder, ranks, time.monotonic() - began, seconds)
+    if late and not up:
+        print("⏸ " + say("proof_slow", seconds=f"{START_S:g}"))
+        return None
+    return _outcome(folder, ranks, time.monotonic() - began, seconds, late)
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
@@ -156,7 +160,9 @@ def _show_said(folder: Path, shown: int) -> int:
     return len(lines)
 
 
-def _outcome(folder: Path, ranks: int, took: float, limit: float) -> dict[str, Any] | None:
+def _outcome(
+    folder: Path, ranks: int, took: float, limit: float, late: bool
+) -> dict[str, Any] | None:
     done = [rank for rank in range(ranks) if (folder / f"done-{rank}").exists()]
     if len(done) == ranks:
         print("✅ " + say("proof_done", seconds=f"{took:.1f}"))
@@ -172,10 +178,10 @@ def _outcome(folder: Path, ranks: int, took: float, limit: float) -> dict[str, A
         print("❌ " + say("proof_failed", rank=rank, said=said))
         if first["where"]:
             print("   " + first["where"])
-    elif took >= limit:
-        late = [rank for rank in range(ranks) if rank not in done]
-        print("❌ " + say("proof_late", seconds=f"{limit:g}", ranks=", ".join(map(str, late))))
-        for line in _stuck(folder, late):
+    elif late:
+        left = [rank for rank in range(ranks) if rank not in done]
+        print("❌ " + say("proof_late", seconds=f"{limit:g}", ranks=", ".join(map(str, left))))
+        for line in _stuck(folder, left):
             print("   " + line)
     else:
         log = (folder / "log").read_text(encoding="utf-8", errors="replace").strip().split("\n")
