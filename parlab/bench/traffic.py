@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from parlab.bench import trace
 from parlab.bench.axes import Axes
+from parlab.lesson.communicator import ring_bytes
 
 Key = tuple[str, str, str, str]
 NAMES = {
@@ -95,11 +96,7 @@ def wire_bytes(operation: str, payload: int, ranks: int) -> int:
     all-reduce 2(n-1)/n, reduce-scatter (n-1)/n, all-gather (n-1) times the payload; a send once.
     Gloo's own reduce-scatter is an all-reduce and sends twice as much.
     """
-    if operation == "all_reduce":
-        return 2 * (ranks - 1) * payload // ranks
-    if operation == "reduce_scatter":
-        return (ranks - 1) * payload // ranks
-    return (ranks - 1) * payload if operation == "all_gather" else payload
+    return payload if operation == "send" else ring_bytes(operation, payload, 0, ranks)
 
 
 def _tensors(value: Any) -> list[Tensor]:
