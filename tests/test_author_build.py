@@ -100,7 +100,7 @@ def test_solutions_are_executed_and_hold_nothing_volatile(course: Repository) ->
     assert "en check 1" in json.dumps(cell(notebook, "check-1")["outputs"])
     counts = [c["execution_count"] for c in notebook["cells"] if c["cell_type"] == "code"]
     assert counts == [1, 2, 3, 4]
-    assert all(set(c["metadata"]) <= {"tags"} for c in notebook["cells"])
+    assert all(set(c["metadata"]) <= {"tags", "nbgrader"} for c in notebook["cells"])
     assert "# BEGIN SOLUTION" in "".join(cell(notebook, "todo-1")["source"])
 
 

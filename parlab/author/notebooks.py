@@ -122,9 +122,20 @@ def _cell(
     tags = list(dict.fromkeys([own, *cell.tags] if own else cell.tags))
     if tags:
         node.metadata["tags"] = tags
+    if unit.anchor and unit.anchor.number:
+        node.metadata["nbgrader"] = _nbgrader(unit)
     if alone and unit.cell_id == "setup":
         node.metadata.update(nbformat.from_dict(_FOLDED))
     return node
+
+
+def _nbgrader(unit: Unit) -> NotebookNode:
+    """What nbgrader (schema version 3) wants to know of a TODO cell, and of its check: a point."""
+    assert unit.anchor
+    check = unit.anchor.is_check
+    keys = {"grade": check, "solution": not check, "locked": check, "task": False}
+    worth = {"points": 1} if check else {}
+    return nbformat.from_dict({"grade_id": unit.cell_id, "schema_version": 3, **keys, **worth})
 
 
 def _badges(name: str, repository: Repository, folder: str, language: str) -> NotebookNode:
