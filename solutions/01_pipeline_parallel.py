@@ -17,7 +17,7 @@
 #
 # **难度** Medium | **环境** CPU-first，不需要 GPU | **标签** PP, 1F1B, microbatch, bubble
 #
-# **时间** 阅读约 30 分钟，动手约 45 分钟
+# **时间** 阅读约 35 分钟，动手约 75 分钟
 #
 # **前置** 会用 PyTorch 写一次前向和反向。不需要并行的经验。
 #
@@ -31,7 +31,7 @@
 #
 # **Difficulty** Medium | **Environment** CPU-first, no GPU needed | **Tags** PP, 1F1B, microbatch, bubble
 #
-# **Time** about 30 minutes to read, about 45 to do
+# **Time** about 35 minutes to read, about 75 to do
 #
 # **Prerequisites** You can write a forward and a backward pass in PyTorch. No experience with parallelism is needed.
 #
@@ -208,7 +208,7 @@ print(f'a stage costs {sum(costs_8b) / 8:.0f} on average, the slowest 4 × {laye
 # </details>
 # <details><summary>提示 2：结构</summary>
 #
-# 第一步：给定一个上限，从左到右尽量装，装不下就开一个新阶段，看要几个阶段；几个才够，就试哪个上限。上限只可能是连续几层的代价之和。第二步：从第几层开始、还剩几个阶段，这两个数决定一个子问题。枚举下一个阶段放几层，剩下的交给更小的子问题，把答案记住，不要重复算。
+# 第一步：给定一个上限，从左到右尽量装，装不下就开一个新阶段，看要几个阶段；几个才够，就试哪个上限。上限只可能是连续几层的代价之和。第二步：从第几层开始、还剩几个阶段，这两个数决定一个子问题。枚举下一个阶段放几层，剩下的交给更小的子问题，把答案记住，不要重复算；但只在这一次调用之内，下次调用的代价不同。
 # </details>
 # <details><summary>提示 3：细节</summary>
 #
@@ -243,7 +243,7 @@ print(f'a stage costs {sum(costs_8b) / 8:.0f} on average, the slowest 4 × {laye
 # </details>
 # <details><summary>Hint 2: structure</summary>
 #
-# First step: with a limit given, fill up from left to right, open a new stage when the next layer does not fit, and count the stages; the limit you want is the smallest one for which there are enough. A limit can only be the sum of some neighbouring layers. Second step: the layer to start from and the number of stages left make a subproblem. Try every size for the next stage, hand the rest to a smaller subproblem, and remember its answer instead of computing it again.
+# First step: with a limit given, fill up from left to right, open a new stage when the next layer does not fit, and count the stages; the limit you want is the smallest one for which there are enough. A limit can only be the sum of some neighbouring layers. Second step: the layer to start from and the number of stages left make a subproblem. Try every size for the next stage, hand the rest to a smaller subproblem, and remember its answer instead of computing it again, but within this one call only: the next call has other costs.
 # </details>
 # <details><summary>Hint 3: details</summary>
 #
@@ -353,6 +353,9 @@ with check_todo(1, 'split_layers', seconds=3) as call:
         ([1] * 61, 16, [3] * 3 + [4] * 13),   # DeepSeek-V3 的 61 层，16 个阶段
         ([1] * 128, 16, [8] * 16),            # Llama 3 405B：126 层，加词嵌入和 LM head
     ]
+    first, again = call([7] + [1] * 7, 4), call([1] * 8, 4)  # 一样多的层和阶段，代价不同
+    assert first != [1, 2, 2, 3] or again != first, call.wrong(
+        '每次调用从头算：函数外面（全局变量、默认参数）不能留着上次调用的答案', [2, 2, 2, 2])
     for costs, stages, best in [*named, *small_splits(), *even_splits()]:
         fault = split_fault(costs, stages, call(costs, stages), best)
         assert not fault, call.wrong(rules[fault[0]], *fault[1:])
@@ -380,6 +383,9 @@ with check_todo(1, 'split_layers', seconds=3) as call:
         ([1] * 61, 16, [3] * 3 + [4] * 13),   # DeepSeek-V3's 61 layers over 16 stages
         ([1] * 128, 16, [8] * 16),            # Llama 3 405B: 126 layers, embedding and LM head
     ]
+    first, again = call([7] + [1] * 7, 4), call([1] * 8, 4)  # as many layers and stages, other costs
+    assert first != [1, 2, 2, 3] or again != first, call.wrong(
+        'start afresh: keep no answers of the last call in globals or defaults', [2, 2, 2, 2])
     for costs, stages, best in [*named, *small_splits(), *even_splits()]:
         fault = split_fault(costs, stages, call(costs, stages), best)
         assert not fault, call.wrong(rules[fault[0]], *fault[1:])
@@ -538,10 +544,10 @@ draw_timelines(
 draw_in_flight('4 stages, 8 microbatches', ('GPipe', [8] * 4), ('1F1B', [4, 3, 2, 1]))
 
 # %% [markdown] lang="zh"
-# 换成真实的数。arXiv 2205.05198 的 175B 模型：96 层，p = 8，m = 64，每张卡一层一个微批次留 34 × 序列 × 隐藏维 / 8 字节的激活（用 8 路张量并行和序列并行，不存注意力分数）。
+# 换成真实的数。arXiv 2205.05198 的 175B 模型：96 层，p = 8，m = 64，每张卡一层一个微批次留 34 × 序列 × 隐藏维 / 8 字节的激活（用 8 路张量并行和序列并行，不存注意力分数）。权重呢？一层大约有 12 × 隐藏维² 个参数，平均分给 8 × 8 = 64 张卡；混合精度训练里，每个参数连同它的梯度和 Adam 的状态占 18 字节：16 位的权重 2，32 位的梯度 4，32 位的权重 4，两个矩 8。
 
 # %% [markdown] lang="en"
-# With real numbers: the 175B model of arXiv 2205.05198 has 96 layers, p = 8 and m = 64; a device keeps 34 × sequence × hidden size / 8 bytes of activations for each layer and microbatch (8-way tensor and sequence parallelism, no attention scores stored).
+# With real numbers: the 175B model of arXiv 2205.05198 has 96 layers, p = 8 and m = 64; a device keeps 34 × sequence × hidden size / 8 bytes of activations for each layer and microbatch (8-way tensor and sequence parallelism, no attention scores stored). And the weights? A layer has about 12 × hidden size² parameters, shared by 8 × 8 = 64 devices; in mixed precision each parameter takes 18 bytes with its gradient and Adam's state: 2 for the 16-bit weight, 4 for the 32-bit gradient, 4 for the 32-bit weight, 8 for the two moments.
 
 # %%
 row = korthikanti()[0]
@@ -549,12 +555,14 @@ one = 34 * row['sequence_length'] * row['hidden'] / row['tp'] * row['num_layers'
 print(f'one microbatch on a stage {one / 2**30:.2f} GiB')
 print(f'first stage: GPipe {64 * one / 2**30:.1f} GiB, 1F1B {8 * one / 2**30:.2f} GiB')
 print(f'interleaved 1F1B, v = 3: {8 * one / 2**30 * (1 + 7 / (8 * 3)):.2f} GiB')
+weights = 12 * row['hidden']**2 * row['num_layers'] / (row['pp'] * row['tp'])
+print(f'weights, gradients, optimizer state {18 * weights / 2**30:.1f} GiB')
 
 # %% [markdown] lang="zh"
-# 一张 80 GB 的卡还要放 45.6 GiB 的权重、梯度和优化器状态：GPipe 放不下，1F1B 可以。论文的运行用交错调度，第一个 rank 要多留一些，是 1F1B 的 1 + (p−1)/(pv) 倍：最后一行，和论文给出的 12.35 GiB 一致。微批次再多，1F1B 的第一个阶段也只留 p 个；GPipe 留下的总是整批。
+# 一张 80 GB 的卡还要放最后一行的 45.6 GiB，即权重、梯度和优化器状态：GPipe 放不下，1F1B 可以。论文的运行用交错调度，第一个 rank 要多留一些，是 1F1B 的 1 + (p−1)/(pv) 倍：第三行，和论文给出的 12.35 GiB 一致。微批次再多，1F1B 的第一个阶段也只留 p 个；GPipe 留下的总是整批。
 
 # %% [markdown] lang="en"
-# A device with 80 GB also has to hold 45.6 GiB of weights, gradients and optimizer state: GPipe does not fit, 1F1B does. The paper's run is interleaved, where the first rank keeps more, 1 + (p−1)/(pv) times what it does under 1F1B: that is the last line, and the 12.35 GiB that the paper reports. However many microbatches there are, the first stage of 1F1B keeps only p of them; GPipe always keeps the whole batch.
+# A device with 80 GB also has to hold the 45.6 GiB of the last line, weights, gradients and optimizer state: GPipe does not fit, 1F1B does. The paper's run is interleaved, where the first rank keeps more, 1 + (p−1)/(pv) times what it does under 1F1B: that is the third line, and the 12.35 GiB that the paper reports. However many microbatches there are, the first stage of 1F1B keeps only p of them; GPipe always keeps the whole batch.
 
 # %% [markdown] lang="zh"
 # ### TODO 2：排出 1F1B 的顺序
@@ -726,7 +734,7 @@ if ready('one_f_one_b'):
 #
 # 其他种类的步只等同一个 rank 的上一步（Step 5 会用到 `'W'`）。传输只让收的一方晚一点拿到，**不占用任何 rank**：发的一方马上做下一步。两个阶段在同一个 rank 上，就不用传。
 #
-# 下图是 3 个 rank、2 个微批次，前向 1，反向 2，传输 0.5，红色箭头是传输。先猜：rank 2 的 F1 为什么不在 4 开始？
+# 下图是 3 个 rank、2 个微批次，前向 1，反向 2，传输 0.5。红色箭头是传输，指到收到的时刻。先猜：rank 2 的 F1 为什么不在 4 开始？
 
 # %% [markdown] lang="en"
 # ## Step 4: how long does it take
@@ -746,7 +754,7 @@ if ready('one_f_one_b'):
 #
 # Steps of any other kind wait only for the step before them on the same rank (Step 5 will use `'W'`). A transfer makes the receiver get it later and **occupies no rank**: the sender goes on at once. Between two stages on the same rank nothing has to be sent.
 #
-# The picture has 3 ranks and 2 microbatches, forward 1, backward 2, transfer 0.5; the red arrows are the transfers. Predict: why does F1 not begin at 4 on rank 2?
+# The picture has 3 ranks and 2 microbatches, forward 1, backward 2, transfer 0.5. The red arrows are the transfers, and point at the moment of arrival. Predict: why does F1 not begin at 4 on rank 2?
 
 # %%
 orders = orders_of('F0 F1 B0 B1\nF0 F1 B0 B1\nF0 B0 F1 B1')
@@ -755,7 +763,7 @@ spans = [[(0, 1), (1, 2), (9, 11), (12, 14)],
          [(3, 4), (4, 6), (6, 7), (7, 9)]]
 sends = [(('F', s, j), ('F', s + 1, j)) for s in (0, 1) for j in (0, 1)]
 sends += [(('B', s, j), ('B', s - 1, j)) for s in (2, 1) for j in (0, 1)]
-draw_timelines(Timeline('transfer 0.5', orders, spans, sends))
+draw_timelines(Timeline('transfer 0.5', orders, spans, sends, transfer=0.5))
 
 # %% [markdown] lang="zh"
 # 它在 4 就收到了，可是这个 rank 的顺序是 F0 B0 F1 B1，B0 要到 6 才结束。顺序是死的：后面的步就算能做，也要等前面的做完。
@@ -942,12 +950,12 @@ with check_todo(3, 'simulate', seconds=3) as call:
         'own_rank': '同一个 rank 的步按 orders 里的先后，上一步结束才能开始',
         'own_forward': '反向要等自己的前向结束',
         'input': '前向等上一个阶段的前向，反向等下一个阶段的反向，结束了才能开始',
-        'transfer': '从别的 rank 传来的，还要再等传输',
+        'transfer': '从别的 rank 传来的，还要再等传输；一步在哪个 rank，看它在 orders 的哪一行',
         'late': '等的东西一到齐就开始；传输不占用任何 rank，同一个 rank 上不用传',
         'makespan': 'makespan 是最后一步结束的时刻',
         'rank_bubbles': '一个 rank 的气泡占比 = 1 − 它干活的时间 / makespan，首尾的空转也算',
         'bubble': '总的气泡占比 = 所有 rank 的空转之和 / (rank 数 × makespan)',
-        'in_flight': '在途：F 已经开始、B 还没有结束的微批次，取最多的时候',
+        'in_flight': '在途：F 已经开始、B 还没有结束，和 W 无关；取最多的时候',
     }
     named = [
         ('F0 B0 F1 B1', {'F': [1], 'B': [2]}, 0),
@@ -957,8 +965,12 @@ with check_todo(3, 'simulate', seconds=3) as call:
         (charts.GPIPE_8, {'F': [1] * 4, 'B': [2] * 4}, 0.25),
         (charts.ONE_F_ONE_B_8, {'F': [1] * 4, 'B': [2] * 4}, 0.25),
         (charts.ZERO_BUBBLE_8, {kind: [1] * 4 for kind in 'FBW'}, 0),
+        ('F0 B0 W0 F1 F2 B1 F3 W1 B2 W2 B3 W3', {'F': [1], 'B': [1], 'W': [1]}, 0),  # W 在前
     ]
     named = [(orders_of(chart), times, transfer) for chart, times, transfer in named]
+    chain = [('F', s, 0) for s in (0, 1, 2, 3)] + [('B', s, 0) for s in (3, 2, 1, 0)]
+    pairs = [[op for op in chain if op[1] // 2 == rank] for rank in (0, 1)]
+    named.append((pairs, {'F': [1] * 4, 'B': [2] * 4}, 0.5))  # rank 0 管阶段 0、1，rank 1 管 2、3
     for orders, times, transfer in [*named, *loose_orders()]:
         got = call(orders, times, transfer)
         fault = simulation_fault(orders, times, transfer, got)
@@ -996,12 +1008,12 @@ with check_todo(3, 'simulate', seconds=3) as call:
         'own_rank': 'the steps of a rank follow orders: one begins when the one before has ended',
         'own_forward': 'a backward waits for the end of its own forward',
         'input': 'F waits for F of the stage before, B for B of the stage after, until they end',
-        'transfer': 'what comes from another rank takes the transfer on top',
+        'transfer': 'what comes from another rank takes the transfer on top; orders say who is where',
         'late': 'begin when all is there; a transfer occupies no rank; none within a rank',
         'makespan': 'the makespan is when the last step ends',
         'rank_bubbles': "a rank's bubble = 1 − its working time / makespan, idle ends included",
         'bubble': 'the whole bubble = idle time of all ranks / (ranks × makespan)',
-        'in_flight': 'in flight: F has begun, B has not ended; the most at any time',
+        'in_flight': 'in flight: F has begun, B has not ended, whatever W does; the most at any time',
     }
     named = [
         ('F0 B0 F1 B1', {'F': [1], 'B': [2]}, 0),
@@ -1011,8 +1023,12 @@ with check_todo(3, 'simulate', seconds=3) as call:
         (charts.GPIPE_8, {'F': [1] * 4, 'B': [2] * 4}, 0.25),
         (charts.ONE_F_ONE_B_8, {'F': [1] * 4, 'B': [2] * 4}, 0.25),
         (charts.ZERO_BUBBLE_8, {kind: [1] * 4 for kind in 'FBW'}, 0),
+        ('F0 B0 W0 F1 F2 B1 F3 W1 B2 W2 B3 W3', {'F': [1], 'B': [1], 'W': [1]}, 0),  # W early
     ]
     named = [(orders_of(chart), times, transfer) for chart, times, transfer in named]
+    chain = [('F', s, 0) for s in (0, 1, 2, 3)] + [('B', s, 0) for s in (3, 2, 1, 0)]
+    pairs = [[op for op in chain if op[1] // 2 == rank] for rank in (0, 1)]
+    named.append((pairs, {'F': [1] * 4, 'B': [2] * 4}, 0.5))  # stages 0, 1 on rank 0; 2, 3 on 1
     for orders, times, transfer in [*named, *loose_orders()]:
         got = call(orders, times, transfer)
         fault = simulation_fault(orders, times, transfer, got)
@@ -1198,7 +1214,7 @@ if ready('simulate'):
 # 1. 让 `torch` 自己的 `Schedule1F1B` 跑一遍，记下每个 rank 实际运行的顺序，和你的 `one_f_one_b` 逐步对照（4 个和 8 个微批次）；
 # 2. 按你的顺序工作：收、做、发都是真的，“做”用睡眠代替，时间按层的代价来。先平均分，再用你的 `split_layers`。量出气泡，和你的 `simulate` 对照（先量一次传输要多久，交给它）。
 #
-# 把 `RUN_PROOF` 改成 `True` 再运行，大约 20 秒，需要 torch 2.8 或更新的版本。启动不了进程也没关系，本课到这里已经完整。
+# 把 `RUN_PROOF` 改成 `True` 再运行，通常一共 10–20 秒，机器忙的时候更久；需要 torch 2.8 或更新的版本。启动不了进程也没关系，本课到这里已经完整。
 
 # %% [markdown] lang="en"
 # ## Step 6 (optional): real processes
@@ -1208,7 +1224,7 @@ if ready('simulate'):
 # 1. it runs `torch`'s own `Schedule1F1B`, writes down in which order each rank really works, and compares that step by step with your `one_f_one_b` (4 and 8 microbatches);
 # 2. it works by your order: receiving and sending are real, the work is a sleep that takes what the layers cost. First they are split evenly, then by your `split_layers`. The bubble is measured and compared with your `simulate` (which is told how long a transfer takes, measured first).
 #
-# Change `RUN_PROOF` to `True` and run the cell, which takes about 20 seconds and needs torch 2.8 or newer. Where processes cannot be started, never mind: the lesson is complete without.
+# Change `RUN_PROOF` to `True` and run the cell, which usually takes 10–20 seconds in all, longer on a busy machine, and needs torch 2.8 or newer. Where processes cannot be started, never mind: the lesson is complete without.
 
 # %% lang="zh"
 RUN_PROOF = False  # True：启动 4 个真实的进程

@@ -82,6 +82,8 @@ from parlab.lesson.trace_cases import BY_HAND
 # %% [markdown] lang="zh"
 # ## Step 5（可选）：真实多卡组合验证
 #
+# 第 04 课走完了 Step 1 到 4：从切分到决定。本课接着走第 5 步，所以从 5 数起。
+#
 # ### 5.1 环境与固定的工作负载
 #
 # 比较几种摆法，别的都得一样。所以先把工作负载（workload）写死：模型和它的版本（revision）、分词器（tokenizer）、全局批次与微批次、序列长度、数据类型、调度、world size、拓扑、预热次数、重复次数、随机种子，还有门槛的上限。全部字段算出一个指纹（fingerprint），指纹不同的两次运行不能比较。
@@ -90,6 +92,8 @@ from parlab.lesson.trace_cases import BY_HAND
 
 # %% [markdown] lang="en"
 # ## Step 5 (optional): verify the combinations on real devices
+#
+# Lesson 04 took Steps 1 to 4, from what is cut to a decision. This lesson is step 5 of the same way, so it starts to count at 5.
 #
 # ### 5.1 The environment, and a workload that is fixed
 #
@@ -292,14 +296,14 @@ draw_comparison(shown)
 plt.show()
 
 # %% [markdown] lang="zh"
-# 红色虚线是上限。G0（TP）每一层都要同步，通信占比最高；G1（PP）几乎不通信，但有气泡；G2 两样都有一点。吞吐画成浅色，标着 no evidence of speed：它是最不可信的。占比要好一些，可也要先弄清它们是**怎么算出来的**。下面就来算。
+# 红色虚线是上限。G0（TP）每一层都要同步，通信占比最高；G1（PP）只在阶段之间传，通信占比低得多，但有气泡；G2 两样都有一点。吞吐画成浅色，标着 no evidence of speed：它是最不可信的。占比要好一些，可也要先弄清它们是**怎么算出来的**。下面就来算。
 #
 # #### 一步的时间去了哪里
 #
 # 下图是 G1 的一步，每行一个 rank。先猜：rank 0 中间那些空白在等什么？
 
 # %% [markdown] lang="en"
-# The red dashed lines are limits. G0 (TP) synchronises in every layer and has the highest communication ratio; G1 (PP) hardly communicates but has a bubble; G2 has some of both. Throughput is drawn pale and says "no evidence of speed": it can be trusted least. The ratios are better, but first make sure **how they come about**. That is what comes next.
+# The red dashed lines are limits. G0 (TP) synchronises in every layer and has the highest communication ratio; G1 (PP) sends between stages only and has a much lower one, but it has a bubble; G2 has some of both. Throughput is drawn pale and says "no evidence of speed": it can be trusted least. The ratios are better, but first make sure **how they come about**. That is what comes next.
 #
 # #### Where the time of a step goes
 #
@@ -391,7 +395,7 @@ print('total ', total(busy))
 #
 # <details><summary>提示 1：方向</summary>
 #
-# 先只做收集：走一遍事件，把时间分到三个列表里：计算块、在传的、在等的。优先级在收集完之后再处理。
+# 先只做收集：走一遍事件，把时间分到三个列表里：计算块、暴露的、等待的。后两个只看 blocked：没有挡住这个 rank，就都不是；p2p 挡住的时间算哪一个，由传输的开始决定。优先级在收集完之后再处理。
 # </details>
 # <details><summary>提示 2：结构</summary>
 #
@@ -426,7 +430,7 @@ print('total ', total(busy))
 #
 # <details><summary>Hint 1: direction</summary>
 #
-# First only collect: go through the events and put time into three lists: chunks of compute, communication that flows, communication that waits. Deal with priorities when everything is collected.
+# First only collect: go through the events and put time into three lists: chunks of compute, exposed, waiting. For the last two only blocked counts: what does not block this rank is neither; which of the two the blocked time of a p2p is depends on when the transfer begins. Deal with priorities when everything is collected.
 # </details>
 # <details><summary>Hint 2: structure</summary>
 #
@@ -442,20 +446,20 @@ print('total ', total(busy))
 def split_rank_step(events, step):
     """把一个 rank 的一步拆成 compute、exposed、idle、other 四部分，每部分是区间的列表。"""
     start, end = step
-    # TODO 1：先收集计算、在传、在等三种时间，再按优先级相减；剩下的是 other。
+    # TODO 1：收集计算、暴露、等待（后两种只看 blocked），按优先级相减；剩下的是 other。
     # compute, exposed, idle, other = ???
     # BEGIN SOLUTION
-    busy, flowing, waiting = [], [], []
+    busy, blocking, waiting = [], [], []
     for event in events:
         if event['kind'] == 'compute':
             busy.append((event['start'], event['end']))
         elif event['kind'] == 'p2p':
             begin = max(event['start'], event['peer_start'])
             waiting += within(event['blocked'], start, begin)
-            flowing += within(event['blocked'], begin, end)
+            blocking += within(event['blocked'], begin, end)
         else:
-            flowing += event['blocked']
-    exposed = within(union(flowing), start, end)
+            blocking += event['blocked']
+    exposed = within(union(blocking), start, end)
     waited = minus(within(union(waiting), start, end), exposed)
     compute = minus(within(union(busy), start, end), union(exposed + waited))
     work = union(compute + exposed)
@@ -470,20 +474,20 @@ def split_rank_step(events, step):
 def split_rank_step(events, step):
     """Split a rank's step into compute, exposed, idle and other: a list of intervals each."""
     start, end = step
-    # TODO 1: collect compute, flowing and waiting time, subtract by priority; other is the rest.
+    # TODO 1: collect compute, exposed, waiting (the last two: only blocked); subtract; other is left.
     # compute, exposed, idle, other = ???
     # BEGIN SOLUTION
-    busy, flowing, waiting = [], [], []
+    busy, blocking, waiting = [], [], []
     for event in events:
         if event['kind'] == 'compute':
             busy.append((event['start'], event['end']))
         elif event['kind'] == 'p2p':
             begin = max(event['start'], event['peer_start'])
             waiting += within(event['blocked'], start, begin)
-            flowing += within(event['blocked'], begin, end)
+            blocking += within(event['blocked'], begin, end)
         else:
-            flowing += event['blocked']
-    exposed = within(union(flowing), start, end)
+            blocking += event['blocked']
+    exposed = within(union(blocking), start, end)
     waited = minus(within(union(waiting), start, end), exposed)
     compute = minus(within(union(busy), start, end), union(exposed + waited))
     work = union(compute + exposed)
@@ -495,8 +499,18 @@ def split_rank_step(events, step):
 
 # %% lang="zh"
 # CHECK 1
-with check_todo(1, 'split_rank_step') as call:
-    from parlab.lesson.trace_cases import agrees, collective, compute, p2p, parts, traces, untidy
+with check_todo(1, 'split_rank_step', measured=True) as call:
+    from parlab.lesson.trace_cases import (
+        agrees,
+        all_of,
+        collective,
+        compute,
+        p2p,
+        parts,
+        traces,
+        untidy,
+    )
+    call.shown = all_of
     ring = {**collective(2, 6, [4, 6]), 'kind': 'ring'}
     f, ten = compute(0, 10), (0, 10)
     for events, step, expected, rule in [
@@ -542,14 +556,24 @@ with check_todo(1, 'split_rank_step') as call:
             '每一部分是 (开始, 结束) 的列表，互不重叠', '像 union 给出的那样', untidy(got))
         assert agrees(got, expected), call.wrong(rule, expected)
 
-    for events, step, expected in traces():  # 各种组合，事件的先后打乱
+    for events, step, expected in traces():  # 各种组合，先短后长，事件的先后打乱
         assert agrees(call(events, step), expected), call.wrong(
             '按 6 条规则拆开，四部分合起来正好是一步', expected)
 
 # %% lang="en"
 # CHECK 1
-with check_todo(1, 'split_rank_step') as call:
-    from parlab.lesson.trace_cases import agrees, collective, compute, p2p, parts, traces, untidy
+with check_todo(1, 'split_rank_step', measured=True) as call:
+    from parlab.lesson.trace_cases import (
+        agrees,
+        all_of,
+        collective,
+        compute,
+        p2p,
+        parts,
+        traces,
+        untidy,
+    )
+    call.shown = all_of
     ring = {**collective(2, 6, [4, 6]), 'kind': 'ring'}
     f, ten = compute(0, 10), (0, 10)
     for events, step, expected, rule in [
@@ -597,7 +621,7 @@ with check_todo(1, 'split_rank_step') as call:
             'each part is a list of (start, end) without overlaps', 'as of union', untidy(got))
         assert agrees(got, expected), call.wrong(rule, expected)
 
-    for events, step, expected in traces():  # all kinds of combinations, events in any order
+    for events, step, expected in traces():  # all kinds of combinations, short ones first
         assert agrees(call(events, step), expected), call.wrong(
             'split by the 6 rules, so that the four parts are exactly the step', expected)
 
@@ -629,7 +653,7 @@ if ready('split_rank_step'):
 #
 # ### 从几个 rank 到两个占比
 #
-# 一个 rank 只知道自己。要说“这一步的气泡占比”，先要知道**一步从哪里到哪里**：从最先开始的 rank 的开始，到最后结束的 rank 的结束。早结束的 rank 并没有闲着的理由，它在等别人，这段时间也是空转。
+# 一个 rank 只知道自己。要说“这一步的气泡占比”，先要知道**一步从哪里到哪里**：从最先开始的 rank 的开始，到最后结束的 rank 的结束。早结束的 rank 要等别人做完这一步，才能开始下一步，这段时间也是空转。
 #
 # 还有一个陷阱：几台机器的时钟不一样。每个 rank 报告自己时钟上的时刻，外加一个 `clock_offset`：自己的时刻**加上**它，就是 rank 0 的时钟。
 #
@@ -640,7 +664,7 @@ if ready('split_rank_step'):
 #
 # ### From several ranks to two ratios
 #
-# A rank knows only itself. To speak of "the bubble ratio of this step", first say **from where to where a step runs**: from the start of the rank that starts first to the end of the rank that ends last. A rank that ends early is not done: it waits for the others, and that time is idle too.
+# A rank knows only itself. To speak of "the bubble ratio of this step", first say **from where to where a step runs**: from the start of the rank that starts first to the end of the rank that ends last. A rank that ends early cannot start the next step before the others have ended this one, and that time is idle too.
 #
 # And there is a trap: the clocks of several machines differ. Every rank reports moments on its own clock, and a `clock_offset`: its own moment **plus** the offset is a moment on rank 0's clock.
 #
@@ -761,7 +785,7 @@ def step_ratios(ranks):
 
 # %% lang="zh"
 # CHECK 2
-with check_todo(2, 'step_ratios') as call:
+with check_todo(2, 'step_ratios', measured=True) as call:
     from parlab.lesson.nearly import nearly
     from parlab.lesson.trace_cases import a_rank, groups
     one, two = a_rank(0, 100, (80, 10, 8, 2)), a_rank(0, 100, (50, 20, 28, 2))
@@ -788,7 +812,7 @@ with check_todo(2, 'step_ratios') as call:
 
 # %% lang="en"
 # CHECK 2
-with check_todo(2, 'step_ratios') as call:
+with check_todo(2, 'step_ratios', measured=True) as call:
     from parlab.lesson.nearly import nearly
     from parlab.lesson.trace_cases import a_rank, groups
     one, two = a_rank(0, 100, (80, 10, 8, 2)), a_rank(0, 100, (50, 20, 28, 2))
@@ -885,7 +909,7 @@ print(f'{published[16_384] / published[8_192]:.2f} of what a perfect doubling wo
 # 1. **等级** `level`：`machine['device']` 是 `'cpu'`，就是 `'cpu_gloo'`；是 `'cuda'`，看 `machine['nodes']`：1 台机器是 `'gpu_single_node'`，多台是 `'gpu_multi_node'`；是 None，说明没有运行，是 `'analytic'`。**拥挤** `crowded`（bool）：在 CPU 上运行，并且 rank 数大于 `machine['cores'] * machine['nodes']`（`cores` 是一台机器的）。
 # 2. **扩展效率**：把 `metrics['scaling_efficiency']` 设为 `speed['median']` 除以（rank 数 × 基线的 `['metrics']['throughput']['median']`）。只有这几条都成立才能算，否则保持 None：这次测到了吞吐；有基线（`baseline` 不是 None）；基线没有失败；基线的 `evidence_level` 等于 `level`；基线的 `['workload']['fingerprint']` 和这次相同。
 # 3. **原因**：`metrics` 里每一个是 None 的值，在 `record['reasons']` 里要有键 `'metrics.名字'`。已经有原因的保留原样；没有的写一句话，运行失败的要写进失败的种类 `failure['kind']`。
-# 4. **门槛**：`gates` 的 4 个数交给 `judge`。运行失败时，其中的 None 换成 0，这样失败原因恰好只有 `runtime`；记录的 `metrics` 里仍然是 None。没有失败却有 None，就不能评判：`gate_failures` 是 `['unmeasured']`，不调用 `judge`。其余情况调用 `judge({'name': ..., **gates, 'failure': ...}, limits)`，取它的 `gate_failures`。
+# 4. **门槛**：`gates` 的 4 个数交给 `judge`。运行失败时，其中的 None 换成 0，这样失败原因恰好只有 `runtime`；换好的 0 也要留在 `gates` 里，末尾几行把它写进 `decision`；记录的 `metrics` 里仍然是 None。没有失败（`failure` 是 None）却有 None，就不能评判：`gate_failures` 是 `['unmeasured']`，不调用 `judge`。其余情况调用 `judge({'name': ..., **gates, 'failure': ...}, limits)`，取它的 `gate_failures`。
 #
 # `judge` 就是第 04 课的 `evaluate_internal_parallel_candidate`。不要改动输入。
 #
@@ -910,7 +934,7 @@ print(f'{published[16_384] / published[8_192]:.2f} of what a perfect doubling wo
 # 1. **The level** `level`: if `machine['device']` is `'cpu'`, it is `'cpu_gloo'`; if it is `'cuda'`, look at `machine['nodes']`: 1 machine is `'gpu_single_node'`, several are `'gpu_multi_node'`; if it is None nothing ran, and it is `'analytic'`. **Crowded** `crowded` (a bool): it ran on CPU, and there are more ranks than `machine['cores'] * machine['nodes']` (`cores` are those of one machine).
 # 2. **Scaling efficiency**: set `metrics['scaling_efficiency']` to `speed['median']` over (ranks × the baseline's `['metrics']['throughput']['median']`). Only where all of this holds, else it stays None: this run's throughput was measured; there is a baseline (`baseline` is not None); the baseline did not fail; the baseline's `evidence_level` equals `level`; the baseline's `['workload']['fingerprint']` is that of this run.
 # 3. **Reasons**: for every value in `metrics` that is None there must be a key `'metrics.name'` in `record['reasons']`. A reason that is there stays as it is; where there is none write a sentence, and for a run that failed put the kind of failure `failure['kind']` into it.
-# 4. **Gates**: the 4 numbers in `gates` go to `judge`. If the run failed, each None in them becomes 0, so that the only reason for failure is `runtime`; in the record's `metrics` it stays None. If it did not fail and there is a None, it cannot be judged: `gate_failures` is `['unmeasured']`, and `judge` is not called. Otherwise call `judge({'name': ..., **gates, 'failure': ...}, limits)` and take its `gate_failures`.
+# 4. **Gates**: the 4 numbers in `gates` go to `judge`. If the run failed, each None in them becomes 0, so that the only reason for failure is `runtime`; these 0s must also be in `gates` afterwards, for the last lines put it into `decision`; in the record's `metrics` it stays None. If it did not fail (`failure` is None) and there is a None, it cannot be judged: `gate_failures` is `['unmeasured']`, and `judge` is not called. Otherwise call `judge({'name': ..., **gates, 'failure': ...}, limits)` and take its `gate_failures`.
 #
 # `judge` is no other than lesson 04's `evaluate_internal_parallel_candidate`. Do not change the input.
 #
@@ -1036,13 +1060,16 @@ with check_todo(3, 'complete_record') as call:
         a_judge,
         a_run,
         handed,
+        in_brief,
         look,
         runs,
         short,
         unexplained,
         unlike,
     )
+    call.shown = in_brief
     gone = {'failure': 'killed'}
+    zero = {'bubble_ratio': 0.0, 'communication_ratio': 0.0}
     none = {'throughput': None}
     E, M, G = 'metrics.scaling_efficiency', 'metrics.throughput', 'decision.gates.throughput'
     for change, base, want, rule in [
@@ -1066,6 +1093,7 @@ with check_todo(3, 'complete_record') as call:
         ({}, gone, {E: None}, '基线失败了，没有吞吐可比'),
         ({}, None, {E: None}, '没有基线，就没有效率'),
         ({}, {}, {'reasons': {'metrics.mfu': 'ran on CPU'}}, '已有的原因保留原样，不缺的不写原因'),
+        (zero, {}, {'reasons': {'metrics.mfu': 'ran on CPU'}}, '测到的 0 不是 None：它不缺原因'),
         (gone, {}, {M: None, 'metrics.bubble_ratio': None},
          '没测到的在 metrics 里仍是 None，不是 0'),
         (gone, {}, {G: 0, 'decision.gates.peak_memory_mb': 0, 'decision.gates.bubble_ratio': 0},
@@ -1098,6 +1126,9 @@ with check_todo(3, 'complete_record') as call:
         have = {path: look(got, path) for path in want}
         assert nearly(have, want), call.wrong('照 judge 说的写', short(want), short(have))
 
+    found = look(call(a_run(**zero), None, a_judge()[0]), 'decision.gate_failures')
+    assert found == [], call.wrong('测到的 0 不是 None：照样评判', '[]', repr(found))
+
     for run, baseline, want in runs():  # 等级、基线、失败的每一种组合
         got = call(run, baseline, a_judge()[0])
         have = {path: look(got, path) for path in want}
@@ -1112,13 +1143,16 @@ with check_todo(3, 'complete_record') as call:
         a_judge,
         a_run,
         handed,
+        in_brief,
         look,
         runs,
         short,
         unexplained,
         unlike,
     )
+    call.shown = in_brief
     gone = {'failure': 'killed'}
+    zero = {'bubble_ratio': 0.0, 'communication_ratio': 0.0}
     none = {'throughput': None}
     E, M, G = 'metrics.scaling_efficiency', 'metrics.throughput', 'decision.gates.throughput'
     for change, base, want, rule in [
@@ -1145,6 +1179,8 @@ with check_todo(3, 'complete_record') as call:
         ({}, None, {E: None}, 'no baseline, no efficiency'),
         ({}, {}, {'reasons': {'metrics.mfu': 'ran on CPU'}},
          'a reason stays as it is; what is there needs none'),
+        (zero, {}, {'reasons': {'metrics.mfu': 'ran on CPU'}},
+         'a measured 0 is not None: it needs no reason'),
         (gone, {}, {M: None, 'metrics.bubble_ratio': None},
          'what was not measured stays None in metrics, not 0'),
         (gone, {}, {G: 0, 'decision.gates.peak_memory_mb': 0, 'decision.gates.bubble_ratio': 0},
@@ -1177,6 +1213,9 @@ with check_todo(3, 'complete_record') as call:
         want = {'decision.gate_failures': failures, 'decision.accepted': not failures}
         have = {path: look(got, path) for path in want}
         assert nearly(have, want), call.wrong('as judge says', short(want), short(have))
+
+    found = look(call(a_run(**zero), None, a_judge()[0]), 'decision.gate_failures')
+    assert found == [], call.wrong('a measured 0 is not None: judge it', '[]', repr(found))
 
     for run, baseline, want in runs():  # every combination of level, baseline and failure
         got = call(run, baseline, a_judge()[0])

@@ -76,6 +76,23 @@ def test_of_two_dicts_what_differs_is_shown_and_odd_keys_are_named() -> None:
         run("def answer(x): return {'a': 1, 'b': [2], 'd': 3}", check)
 
 
+def test_measured_numbers_are_told_apart_by_value_only() -> None:
+    check = CHECK.replace('"answer"', '"answer", measured=True')
+    check = check.replace("4", "{'step': 2, 'spans': [(0, 1)], 'b': 1.0}")
+    answer = "def answer(x): return {'step': 2.0, 'spans': [[0, 1.0]], 'b': 3}"
+    with pytest.raises(Wrong) as caught:
+        run(answer, check)
+    assert "actual | {'b': 3, …}" in str(caught.value) and "hint" not in str(caught.value)
+
+
+def test_a_block_may_word_its_inputs_itself() -> None:
+    line = "    call.shown = lambda numbers: f'a list of {len(numbers)}'\n"
+    check = CHECK.replace("    assert", line + "    assert")
+    for answer in ("return 0", "return x['a']"):
+        with pytest.raises(Wrong, match=r"input \| a list of 1\n"):
+            run(f"def answer(x): {answer}", check)
+
+
 def test_an_exception_shows_the_learner_s_line() -> None:
     with pytest.raises(Wrong, match=r"(?s)ZeroDivisionError.*where \| line 2"):
         run("def answer(x):\n    return 1 / 0")

@@ -327,6 +327,9 @@ def test_the_published_memory_is_what_the_lesson_computes() -> None:
         more = 1 + (row["pp"] - 1) / (row["pp"] * row["chunks"]) if row["chunks"] > 1 else 1
         assert layer * row["num_layers"] * more / 2**30 == pytest.approx(published, abs=1e-4)
         assert row["batch"] % row["micro_batch"] == 0
+    for row, published in zip(korthikanti(), (45.5625, 31.6406, 32.9590), strict=True):
+        weights = 12 * row["hidden"] ** 2 * row["num_layers"] / (row["pp"] * row["tp"])
+        assert 18 * weights / 2**30 == pytest.approx(published, abs=1e-4)
 
 
 def test_a_timeline_draws_every_chunk_where_it_ran(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from parlab.lesson.compare import (
     show,
 )
 from parlab.lesson.language import say
+from parlab.lesson.nearly import nearly
 from parlab.lesson.time_limit import OutOfTime, TimeLimit
 
 _passed: dict[str, object] = {}
@@ -56,6 +57,12 @@ class check_todo:
         name: the function's name.
         needs: functions of earlier TODOs that this one calls.
         seconds: how long one call may take; one that goes on is ended, and is wrong.
+        measured: the block compares by `nearly`, and messages do too: an int that stands for a
+            float, or a list for a tuple, is not what is wrong.
+
+    Attributes:
+        shown: words for the arguments of a call, where what decides lies deep in them; a block
+            sets it.
 
     Raises:
         NotDone: the function is missing, still the stub, or older than its cell's last run; or it
@@ -73,7 +80,10 @@ class check_todo:
         name: str,
         needs: Collection[str] = (),
         seconds: float = 10.0,
+        measured: bool = False,
     ) -> None:
+        self.measured = measured
+        self.shown: Callable[..., str] | None = None
         self.needs = needs
         self.key = f"TODO {number}" if isinstance(number, int) else number
         self.name = name
@@ -146,8 +156,9 @@ class check_todo:
         if actual is not None:
             parts = [("expected", str(expected)), ("actual", actual)]
         else:
-            parts = [("expected", differing(expected, self.got))]
-            parts.append(("actual", differing(self.got, expected)))
+            alike = nearly if self.measured else same
+            parts = [("expected", differing(expected, self.got, alike))]
+            parts.append(("actual", differing(self.got, expected, alike)))
             parts += [("hint", hint) for hint in [self._hint(expected)] if hint]
         return _lines(("input", self._input(self.given)), ("rule", rule), *parts)
 
@@ -156,7 +167,7 @@ class check_todo:
         got = self.got
         if got is None and expected is not None:
             return say("nothing")
-        kind = other_type(got, expected)
+        kind = other_type(got, expected, self.measured)
         if kind:
             place, found, wanted = kind
             return say("type_at" if place else "type", place=place, got=found, kind=wanted)
@@ -216,6 +227,8 @@ class check_todo:
         return Wrong(f"❌ {self.label}", _lines(*parts))
 
     def _input(self, arguments: tuple[object, ...]) -> str:
+        if self.shown:
+            return self.shown(*arguments)
         if len(arguments) == 1:
             return show(arguments[0])
         try:

@@ -79,9 +79,17 @@ def containers(value: object) -> Iterator[object]:
             yield from containers(item)
 
 
-def other_type(got: object, expected: object) -> tuple[str, str, str] | None:
-    """Where the types first part: the entry (empty at the top), the wrong type, the right one."""
-    if type(got) is not type(expected):
+def other_type(
+    got: object, expected: object, measured: bool = False
+) -> tuple[str, str, str] | None:
+    """Where the types first part: the entry (empty at the top), the wrong type, the right one.
+
+    Args:
+        measured: an int is as good as a float, and a list as a tuple.
+    """
+    families = [(int, float), (list, tuple)] if measured else []
+    alike = any(type(got) in family and type(expected) in family for family in families)
+    if type(got) is not type(expected) and not alike:
         return "", type(got).__name__, type(expected).__name__
     pairs: list[tuple[str, object, object]] = []
     if isinstance(got, dict) and isinstance(expected, dict) and plain_keys(got):
@@ -90,7 +98,7 @@ def other_type(got: object, expected: object) -> tuple[str, str, str] | None:
         numbered = enumerate(zip(got, expected, strict=False))
         pairs = [(str(index), one, two) for index, (one, two) in numbered]
     for place, one, two in pairs:
-        found = other_type(one, two)
+        found = other_type(one, two, measured)
         if found:
             return f"[{place}]{found[0]}", found[1], found[2]
     return None
@@ -101,10 +109,13 @@ def show(value: object) -> str:
     return cut(_flat(value))
 
 
-def differing(value: object, other: object) -> str:
+def differing(value: object, other: object, alike: Callable[[Any, Any], bool] = same) -> str:
     """``value``; of two dicts only what ``other`` lacks or holds differently.
 
     Of two lists of dicts that differ in order or length, only the names.
+
+    Args:
+        alike: whether two entries count as equal.
     """
     if (
         isinstance(value, dict)
@@ -112,7 +123,7 @@ def differing(value: object, other: object) -> str:
         and plain_keys(value)
         and plain_keys(other)
     ):
-        own = {k: v for k, v in value.items() if k not in other or not same(v, other[k])} or value
+        own = {k: v for k, v in value.items() if k not in other or not alike(v, other[k])} or value
         shown = ", ".join(f"{key!r}: {safe_repr(item)}" for key, item in own.items())
         rest = "…" if len(own) < len(value) else ""
         return cut("{" + ", ".join(filter(None, [shown, rest])) + "}")

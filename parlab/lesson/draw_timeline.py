@@ -25,13 +25,15 @@ class Timeline:
     Attributes:
         orders: each rank's chunks ``(kind, stage, microbatch)``.
         spans: when each of them begins and ends.
-        arrows: from the end of one chunk to the beginning of another.
+        arrows: from the end of one chunk to the rank of another, where it arrives.
+        transfer: how long an arrow is under way.
     """
 
     title: str
     orders: Orders
     spans: Spans
     arrows: Sequence[tuple[Op, Op]] = field(default=())
+    transfer: float = 0
 
 
 def draw_timelines(*timelines: Timeline, unit: str = "time") -> None:
@@ -85,12 +87,20 @@ def _panel(axes: Axes, timeline: Timeline, end: float) -> None:
     _arrows(axes, timeline)
     axes.set_title(timeline.title, fontsize=LARGE, loc="left")
     axes.set_xlim(0, end)
+    axes.set_xticks(*_ticks(axes.get_xticks(), own_end, end))
     axes.set_ylim(0, count)
     axes.set_yticks(
         [count - 0.5 - rank for rank in range(count)], [f"rank {r}" for r in range(count)]
     )
     axes.tick_params(labelsize=SMALL, length=0)
     axes.spines[["top", "right", "left", "bottom"]].set_visible(False)
+
+
+def _ticks(usual: Sequence[float], own_end: float, end: float) -> tuple[list[float], list[str]]:
+    """Round numbers, and where the timeline itself ends; none that would touch it."""
+    ticks = [float(t) for t in usual if 0 <= t <= end and abs(t - own_end) > 0.06 * end]
+    ticks.append(own_end)
+    return ticks, [f"{tick:.4g}" for tick in ticks]
 
 
 def _chunk(
@@ -122,11 +132,11 @@ def _arrows(axes: Axes, timeline: Timeline) -> None:
         for op, span in zip(order, row, strict=True)
     }
     for one, other in timeline.arrows:
-        (here, (_, leaves)), (there, (arrives, _)) = place[one], place[other]
+        (here, (_, leaves)), (there, _) = place[one], place[other]
         level = [len(timeline.orders) - 0.5 - rank for rank in (here, there)]
         step = 0.3 if here < there else -0.3
         axes.annotate(
-            "", (arrives, level[1] + step), (leaves, level[0] - step),
+            "", (leaves + timeline.transfer, level[1] + step), (leaves, level[0] - step),
             arrowprops={"arrowstyle": "->", "color": ACCENT, "linewidth": 1.4},
         )  # fmt: skip
 

@@ -130,22 +130,28 @@ def loose_orders(seed: int = 0) -> Iterator[tuple[Orders, dict[str, list[float]]
     """Orders that do not deadlock, with uneven times and a transfer; some ranks hold two stages.
 
     A microbatch's chunks are one chain: forward through the stages, then back. Each chain gets
-    rising random numbers, and every rank works by them.
+    rising random numbers, and every rank works by them. Two stages of a rank are neighbours or
+    not; where the backward is split, a W comes at any time after its B.
     """
     dice = random.Random(seed)
     for ranks in (1, 2, 3, 4):
-        for held in (1, 2):
-            stages, microbatches = ranks * held, dice.randint(1, 5)
+        one_each = list(range(ranks))
+        in_turn, neighbours = one_each * 2, sorted(one_each * 2)
+        for home, kinds in ((one_each, "FBW"), (in_turn, "FB"), (neighbours, "FB")):
+            stages, microbatches = len(home), dice.randint(1, 5)
             numbered: list[tuple[float, Op]] = []
             for number in range(microbatches):
                 chain = [("F", stage, number) for stage in range(stages)]
                 chain += [("B", stage, number) for stage in reversed(range(stages))]
                 rising = sorted(dice.random() for _ in chain)
                 numbered += zip(rising, chain, strict=True)
+            if "W" in kinds:
+                backwards = [(when, op) for when, op in numbered if op[0] == "B"]
+                numbered += [(dice.uniform(when, 1), ("W", *op[1:])) for when, op in backwards]
             orders: Orders = [[] for _ in range(ranks)]
             for _, op in sorted(numbered):
-                orders[op[1] % ranks].append(op)
-            times = {kind: [dice.randint(1, 9) / 2 for _ in range(stages)] for kind in "FB"}
+                orders[home[op[1]]].append(op)
+            times = {kind: [dice.randint(1, 9) / 2 for _ in range(stages)] for kind in kinds}
             yield orders, times, dice.choice([0, 0.5, 2])
 
 
@@ -197,7 +203,7 @@ def _times_fault(orders: Orders, times: Times, transfer: float, spans: Any) -> F
     }
     last = len(times["F"]) - 1
     for op, (start, end, rank, free) in sorted(when.items(), key=lambda item: item[1][0]):
-        name = f"rank {rank}, {word_of(op)}"
+        name = f"rank {rank}, {op}"
         lasts = times[op[0]][op[1]]
         if not _close(end - start, lasts):
             return "duration", f"{name}: {lasts:g}", f"{name}: {end - start:g}"

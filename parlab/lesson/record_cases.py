@@ -70,6 +70,31 @@ def a_baseline(**change: Any) -> Record:
     }
 
 
+def in_brief(run: Record, baseline: Record | None, judge: Judge) -> str:
+    """What decides in a run and its baseline; what was not measured is None."""
+    machine, work, metrics = run["hardware"], run["workload"], run["metrics"]
+    speed, memory, failure = metrics["throughput"], metrics["peak_memory_mb"], run["failure"]
+    told = {key: machine[key] for key in _MACHINE}
+    told |= {"world_size": work["world_size"], "fingerprint": work["fingerprint"]}
+    told |= {"failure.kind": failure["kind"]} if failure else {"failure": None}
+    told |= {"throughput.median": speed["median"]} if speed else {"throughput": None}
+    told |= {"peak_memory_mb.max": memory["max"]} if memory else {"peak_memory_mb": None}
+    told |= {key: metrics[key] for key in ("bubble_ratio", "communication_ratio")}
+    told |= {"reasons": run["reasons"]}
+    if baseline is None:
+        return f"run: {_pairs(told)} ; baseline: None"
+    speed, failure = baseline["metrics"]["throughput"], baseline["failure"]
+    alone = {"evidence_level": baseline["evidence_level"]}
+    alone |= {"fingerprint": baseline["workload"]["fingerprint"]}
+    alone |= {"failure.kind": failure["kind"]} if failure else {"failure": None}
+    alone |= {"throughput.median": speed["median"]} if speed else {"throughput": None}
+    return f"run: {_pairs(told)} ; baseline: {_pairs(alone)}"
+
+
+def _pairs(told: Record) -> str:
+    return ", ".join(f"{key}={value!r}" for key, value in told.items())
+
+
 def a_judge(*failures: str) -> tuple[Judge, list[Any]]:
     """Gates that always say the same, and the list of what they have been handed."""
     seen: list[Any] = []

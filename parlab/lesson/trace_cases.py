@@ -72,18 +72,23 @@ def seconds(got: Parts) -> dict[str, float]:
     return {part: total(spans) for part, spans in got.items()}
 
 
+def all_of(events: Sequence[Event], step: Sequence[float]) -> str:
+    """A call's arguments in full, to be copied into a cell."""
+    return f"events: {list(events)!r} ; step: {step!r}"
+
+
 def traces(seed: int = 0, count: int = 60) -> Iterator[tuple[list[Event], tuple[int, int], Parts]]:
-    """Events of one rank in any order, the step, and the parts that they make."""
+    """Events of one rank in any order, the step, and the parts that they make; short ones first."""
     dice = random.Random(seed)
-    for _ in range(count):
-        yield _trace(dice)
+    for number in range(count):
+        yield _trace(dice, 1 + 9 * number // count)
 
 
-def _trace(dice: random.Random) -> tuple[list[Event], tuple[int, int], Parts]:
+def _trace(dice: random.Random, most: int) -> tuple[list[Event], tuple[int, int], Parts]:
     at = dice.choice([0, 40, -25])
     pieces: list[tuple[str, int, int]] = []
     first = dice.choice(["idle", "compute", "exposed"])
-    for label in [first, *_labels(dice), dice.choice(["idle", "compute", "exposed"])]:
+    for label in [first, *_labels(dice, most), dice.choice(["idle", "compute", "exposed"])]:
         length = dice.randint(1, 9)
         pieces.append((label, at, at + length))
         at += length
@@ -95,9 +100,9 @@ def _trace(dice: random.Random) -> tuple[list[Event], tuple[int, int], Parts]:
     return events, step, known
 
 
-def _labels(dice: random.Random) -> list[str]:
+def _labels(dice: random.Random, most: int) -> list[str]:
     """A row that starts and ends with work, so that what lies between is no edge of the step."""
-    inner = [dice.choice(PARTS) for _ in range(dice.randint(2, 9))]
+    inner = [dice.choice(PARTS) for _ in range(dice.randint(1, most))]
     row = ["compute", *inner, dice.choice(["compute", "exposed"])]
     return [label for label, _ in groupby(row)]
 

@@ -309,3 +309,82 @@ def split_layers(costs, stages):
         loads[least] += cost
         sizes[least] += 1
     return sizes
+
+
+# %% wrong · remembers_across_calls · 每次调用从头算
+known = {}
+
+
+def split_layers(costs, stages):
+    def fits(limit):
+        needed, used = 1, 0
+        for cost in costs:
+            if used + cost > limit:
+                needed, used = needed + 1, 0
+            used += cost
+        return needed <= stages
+
+    low, high = max(costs), sum(costs)
+    while low < high:
+        middle = (low + high) // 2
+        if fits(middle):
+            high = middle
+        else:
+            low = middle + 1
+
+    def best(start, left):
+        if (start, left) not in known:
+            known[start, left] = work_out(start, left)
+        return known[start, left]
+
+    def work_out(start, left):
+        if left == 0:
+            return (0, ()) if start == len(costs) else (float("inf"), ())
+        found, cost = (float("inf"), ()), 0
+        for size in range(1, len(costs) - start - left + 2):
+            cost += costs[start + size - 1]
+            if cost > low:
+                break
+            squares, sizes = best(start + size, left - 1)
+            found = min(found, (squares + cost**2, (size,) + sizes))
+        return found
+
+    return list(best(0, stages)[1])
+
+
+# %% wrong · remembers_in_a_default · 每次调用从头算
+def split_layers(costs, stages, known={}):
+    def fits(limit):
+        needed, used = 1, 0
+        for cost in costs:
+            if used + cost > limit:
+                needed, used = needed + 1, 0
+            used += cost
+        return needed <= stages
+
+    low, high = max(costs), sum(costs)
+    while low < high:
+        middle = (low + high) // 2
+        if fits(middle):
+            high = middle
+        else:
+            low = middle + 1
+
+    def best(start, left):
+        if (start, left) not in known:
+            known[start, left] = work_out(start, left)
+        return known[start, left]
+
+    def work_out(start, left):
+        if left == 0:
+            return (0, ()) if start == len(costs) else (float("inf"), ())
+        found, cost = (float("inf"), ()), 0
+        for size in range(1, len(costs) - start - left + 2):
+            cost += costs[start + size - 1]
+            if cost > low:
+                break
+            squares, sizes = best(start + size, left - 1)
+            found = min(found, (squares + cost**2, (size,) + sizes))
+        return found
+
+    return list(best(0, stages)[1])

@@ -1463,3 +1463,173 @@ def simulate(orders, times, transfer=0):
 # %% wrong · a_constant · 每个 rank 一个列表
 def simulate(orders, times, transfer=0):
     return {"spans": [], "makespan": 33, "rank_bubbles": [0.2], "bubble": 0.2, "in_flight": [4]}
+
+
+# %% wrong · rank_of_a_stage_by_remainder · 一步在哪个 rank，看它在 orders 的哪一行
+def simulate(orders, times, transfer=0):
+    last = len(times["F"]) - 1
+    home = {op: op[1] % len(orders) for order in orders for op in order}
+    ends, spans = {}, [[] for _ in orders]
+    moved = True
+    while moved:
+        moved = False
+        for rank, order in enumerate(orders):
+            while len(spans[rank]) < len(order):
+                op = kind, s, j = order[len(spans[rank])]
+                needs = [("F", s, j)] if kind == "B" else []
+                if kind == "F" and s > 0:
+                    needs.append(("F", s - 1, j))
+                if kind == "B" and s < last:
+                    needs.append(("B", s + 1, j))
+                if any(need not in ends for need in needs):
+                    break
+                start = spans[rank][-1][1] if spans[rank] else 0
+                for need in needs:
+                    start = max(start, ends[need] + transfer * (home[need] != rank))
+                ends[op] = start + times[kind][s]
+                spans[rank].append((start, ends[op]))
+                moved = True
+    if len(ends) < len(home):
+        left = [order[len(row) :] for order, row in zip(orders, spans)]
+        return {"stuck": [steps[0] if steps else None for steps in left]}
+    makespan = max(ends.values())
+    busy = [sum(times[kind][s] for kind, s, _ in order) for order in orders]
+    in_flight = []
+    for order in orders:
+        change = [{"F": 1, "B": -1}.get(op[0], 0) for op in order]
+        in_flight.append(max(sum(change[:n]) for n in range(len(order) + 1)))
+    return {
+        "spans": spans,
+        "makespan": makespan,
+        "rank_bubbles": [1 - b / makespan for b in busy],
+        "bubble": 1 - sum(busy) / (makespan * len(orders)),
+        "in_flight": in_flight,
+    }
+
+
+# %% wrong · stages_of_a_rank_are_neighbours · 一步在哪个 rank，看它在 orders 的哪一行
+def simulate(orders, times, transfer=0):
+    last = len(times["F"]) - 1
+    held = (last + 1) // len(orders)
+    home = {op: op[1] // held for order in orders for op in order}
+    ends, spans = {}, [[] for _ in orders]
+    moved = True
+    while moved:
+        moved = False
+        for rank, order in enumerate(orders):
+            while len(spans[rank]) < len(order):
+                op = kind, s, j = order[len(spans[rank])]
+                needs = [("F", s, j)] if kind == "B" else []
+                if kind == "F" and s > 0:
+                    needs.append(("F", s - 1, j))
+                if kind == "B" and s < last:
+                    needs.append(("B", s + 1, j))
+                if any(need not in ends for need in needs):
+                    break
+                start = spans[rank][-1][1] if spans[rank] else 0
+                for need in needs:
+                    start = max(start, ends[need] + transfer * (home[need] != rank))
+                ends[op] = start + times[kind][s]
+                spans[rank].append((start, ends[op]))
+                moved = True
+    if len(ends) < len(home):
+        left = [order[len(row) :] for order, row in zip(orders, spans)]
+        return {"stuck": [steps[0] if steps else None for steps in left]}
+    makespan = max(ends.values())
+    busy = [sum(times[kind][s] for kind, s, _ in order) for order in orders]
+    in_flight = []
+    for order in orders:
+        change = [{"F": 1, "B": -1}.get(op[0], 0) for op in order]
+        in_flight.append(max(sum(change[:n]) for n in range(len(order) + 1)))
+    return {
+        "spans": spans,
+        "makespan": makespan,
+        "rank_bubbles": [1 - b / makespan for b in busy],
+        "bubble": 1 - sum(busy) / (makespan * len(orders)),
+        "in_flight": in_flight,
+    }
+
+
+# %% wrong · w_ends_in_flight_too · 和 W 无关
+def simulate(orders, times, transfer=0):
+    last = len(times["F"]) - 1
+    home = {op: rank for rank, order in enumerate(orders) for op in order}
+    ends, spans = {}, [[] for _ in orders]
+    moved = True
+    while moved:
+        moved = False
+        for rank, order in enumerate(orders):
+            while len(spans[rank]) < len(order):
+                op = kind, s, j = order[len(spans[rank])]
+                needs = [("F", s, j)] if kind == "B" else []
+                if kind == "F" and s > 0:
+                    needs.append(("F", s - 1, j))
+                if kind == "B" and s < last:
+                    needs.append(("B", s + 1, j))
+                if any(need not in ends for need in needs):
+                    break
+                start = spans[rank][-1][1] if spans[rank] else 0
+                for need in needs:
+                    start = max(start, ends[need] + transfer * (home[need] != rank))
+                ends[op] = start + times[kind][s]
+                spans[rank].append((start, ends[op]))
+                moved = True
+    if len(ends) < len(home):
+        left = [order[len(row) :] for order, row in zip(orders, spans)]
+        return {"stuck": [steps[0] if steps else None for steps in left]}
+    makespan = max(ends.values())
+    busy = [sum(times[kind][s] for kind, s, _ in order) for order in orders]
+    in_flight = []
+    for order in orders:
+        change = [1 if op[0] == "F" else -1 for op in order]
+        in_flight.append(max(sum(change[:n]) for n in range(len(order) + 1)))
+    return {
+        "spans": spans,
+        "makespan": makespan,
+        "rank_bubbles": [1 - b / makespan for b in busy],
+        "bubble": 1 - sum(busy) / (makespan * len(orders)),
+        "in_flight": in_flight,
+    }
+
+
+# %% wrong · in_flight_until_w · 和 W 无关
+def simulate(orders, times, transfer=0):
+    last = len(times["F"]) - 1
+    home = {op: rank for rank, order in enumerate(orders) for op in order}
+    ends, spans = {}, [[] for _ in orders]
+    moved = True
+    while moved:
+        moved = False
+        for rank, order in enumerate(orders):
+            while len(spans[rank]) < len(order):
+                op = kind, s, j = order[len(spans[rank])]
+                needs = [("F", s, j)] if kind == "B" else []
+                if kind == "F" and s > 0:
+                    needs.append(("F", s - 1, j))
+                if kind == "B" and s < last:
+                    needs.append(("B", s + 1, j))
+                if any(need not in ends for need in needs):
+                    break
+                start = spans[rank][-1][1] if spans[rank] else 0
+                for need in needs:
+                    start = max(start, ends[need] + transfer * (home[need] != rank))
+                ends[op] = start + times[kind][s]
+                spans[rank].append((start, ends[op]))
+                moved = True
+    if len(ends) < len(home):
+        left = [order[len(row) :] for order, row in zip(orders, spans)]
+        return {"stuck": [steps[0] if steps else None for steps in left]}
+    makespan = max(ends.values())
+    busy = [sum(times[kind][s] for kind, s, _ in order) for order in orders]
+    in_flight = []
+    for order in orders:
+        ends_it = "W" if "W" in times else "B"
+        change = [(op[0] == "F") - (op[0] == ends_it) for op in order]
+        in_flight.append(max(sum(change[:n]) for n in range(len(order) + 1)))
+    return {
+        "spans": spans,
+        "makespan": makespan,
+        "rank_bubbles": [1 - b / makespan for b in busy],
+        "bubble": 1 - sum(busy) / (makespan * len(orders)),
+        "in_flight": in_flight,
+    }

@@ -1721,3 +1721,136 @@ def complete_record(run, baseline, judge):
     decision = {"limits": limits, "gates": gates, "gate_failures": gate_failures}
     decision["accepted"] = not gate_failures
     return {"evidence_level": level, "oversubscribed": crowded, "decision": decision}
+
+
+# %% wrong · reason_for_a_measured_0 · 它不缺原因
+def complete_record(run, baseline, judge):
+    record = deepcopy(run)
+    machine, work, metrics = record["hardware"], record["workload"], record["metrics"]
+    ranks, limits, failure = work["world_size"], work["limits"], record["failure"]
+    speed, memory = metrics["throughput"], metrics["peak_memory_mb"]
+    gates = {
+        "throughput": speed and speed["median"],
+        "peak_memory_mb": memory and memory["max"],
+        "bubble_ratio": metrics["bubble_ratio"],
+        "communication_ratio": metrics["communication_ratio"],
+    }
+    if machine["device"] == "cuda":
+        level = "gpu_single_node" if machine["nodes"] == 1 else "gpu_multi_node"
+    else:
+        level = "cpu_gloo" if machine["device"] == "cpu" else "analytic"
+    crowded = level == "cpu_gloo" and ranks > machine["cores"] * machine["nodes"]
+
+    comparable_baseline = (
+        baseline is not None
+        and baseline["failure"] is None
+        and baseline["evidence_level"] == level
+        and baseline["workload"]["fingerprint"] == work["fingerprint"]
+    )
+    if speed and comparable_baseline:
+        alone = baseline["metrics"]["throughput"]["median"]
+        metrics["scaling_efficiency"] = speed["median"] / (ranks * alone)
+
+    why = f"the run failed ({failure['kind']})" if failure else "not measured"
+    missing = {f"metrics.{name}": why for name in metrics if not metrics[name]}
+    record["reasons"] = missing | record["reasons"]
+
+    if failure:
+        gates = {name: 0 if value is None else value for name, value in gates.items()}
+    if None in gates.values():
+        gate_failures = ["unmeasured"]
+    else:
+        seen = {"name": record["name"], **gates, "failure": failure}
+        gate_failures = judge(seen, limits)["gate_failures"]
+    decision = {"limits": limits, "gates": gates, "gate_failures": gate_failures}
+    decision["accepted"] = not gate_failures
+    return {**record, "evidence_level": level, "oversubscribed": crowded, "decision": decision}
+
+
+# %% wrong · a_measured_0_is_unmeasured · 照样评判
+def complete_record(run, baseline, judge):
+    record = deepcopy(run)
+    machine, work, metrics = record["hardware"], record["workload"], record["metrics"]
+    ranks, limits, failure = work["world_size"], work["limits"], record["failure"]
+    speed, memory = metrics["throughput"], metrics["peak_memory_mb"]
+    gates = {
+        "throughput": speed and speed["median"],
+        "peak_memory_mb": memory and memory["max"],
+        "bubble_ratio": metrics["bubble_ratio"],
+        "communication_ratio": metrics["communication_ratio"],
+    }
+    if machine["device"] == "cuda":
+        level = "gpu_single_node" if machine["nodes"] == 1 else "gpu_multi_node"
+    else:
+        level = "cpu_gloo" if machine["device"] == "cpu" else "analytic"
+    crowded = level == "cpu_gloo" and ranks > machine["cores"] * machine["nodes"]
+
+    comparable_baseline = (
+        baseline is not None
+        and baseline["failure"] is None
+        and baseline["evidence_level"] == level
+        and baseline["workload"]["fingerprint"] == work["fingerprint"]
+    )
+    if speed and comparable_baseline:
+        alone = baseline["metrics"]["throughput"]["median"]
+        metrics["scaling_efficiency"] = speed["median"] / (ranks * alone)
+
+    why = f"the run failed ({failure['kind']})" if failure else "not measured"
+    missing = {f"metrics.{name}": why for name in metrics if metrics[name] is None}
+    record["reasons"] = missing | record["reasons"]
+
+    if failure:
+        gates = {name: 0 if value is None else value for name, value in gates.items()}
+    if not failure and not all(gates.values()):
+        gate_failures = ["unmeasured"]
+    else:
+        seen = {"name": record["name"], **gates, "failure": failure}
+        gate_failures = judge(seen, limits)["gate_failures"]
+    decision = {"limits": limits, "gates": gates, "gate_failures": gate_failures}
+    decision["accepted"] = not gate_failures
+    return {**record, "evidence_level": level, "oversubscribed": crowded, "decision": decision}
+
+
+# %% wrong · gates_with_0_for_judge_only · 运行失败：交给门槛的 None 换成 0
+def complete_record(run, baseline, judge):
+    record = deepcopy(run)
+    machine, work, metrics = record["hardware"], record["workload"], record["metrics"]
+    ranks, limits, failure = work["world_size"], work["limits"], record["failure"]
+    speed, memory = metrics["throughput"], metrics["peak_memory_mb"]
+    gates = {
+        "throughput": speed and speed["median"],
+        "peak_memory_mb": memory and memory["max"],
+        "bubble_ratio": metrics["bubble_ratio"],
+        "communication_ratio": metrics["communication_ratio"],
+    }
+    if machine["device"] == "cuda":
+        level = "gpu_single_node" if machine["nodes"] == 1 else "gpu_multi_node"
+    else:
+        level = "cpu_gloo" if machine["device"] == "cpu" else "analytic"
+    crowded = level == "cpu_gloo" and ranks > machine["cores"] * machine["nodes"]
+
+    comparable_baseline = (
+        baseline is not None
+        and baseline["failure"] is None
+        and baseline["evidence_level"] == level
+        and baseline["workload"]["fingerprint"] == work["fingerprint"]
+    )
+    if speed and comparable_baseline:
+        alone = baseline["metrics"]["throughput"]["median"]
+        metrics["scaling_efficiency"] = speed["median"] / (ranks * alone)
+
+    why = f"the run failed ({failure['kind']})" if failure else "not measured"
+    missing = {f"metrics.{name}": why for name in metrics if metrics[name] is None}
+    record["reasons"] = missing | record["reasons"]
+
+    shown = gates
+    if failure:
+        shown = {name: 0 if value is None else value for name, value in gates.items()}
+    if None in shown.values():
+        gate_failures = ["unmeasured"]
+    else:
+        seen = {"name": record["name"], **shown, "failure": failure}
+        gate_failures = judge(seen, limits)["gate_failures"]
+    decision = {"limits": limits, "gates": gates, "gate_failures": gate_failures}
+    decision["accepted"] = not gate_failures
+    return {**record, "evidence_level": level, "oversubscribed": crowded, "decision": decision}
