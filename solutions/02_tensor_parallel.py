@@ -17,7 +17,7 @@
 #
 # **难度** Medium | **环境** CPU-first，不需要 GPU | **标签** TP, attention head, GQA, all-reduce
 #
-# **时间** 阅读约 35 分钟，动手约 45 分钟
+# **时间** 阅读约 45 分钟，动手约 45 分钟
 #
 # **前置** 会用 PyTorch 的张量、矩阵乘和 autograd。不需要懂并行，也不需要先做第 01 课。
 #
@@ -30,7 +30,7 @@
 #
 # **Difficulty** Medium | **Environment** CPU-first, no GPU needed | **Tags** TP, attention head, GQA, all-reduce
 #
-# **Time** about 35 minutes to read, about 45 to do
+# **Time** about 45 minutes to read, about 45 to do
 #
 # **Prerequisites** tensors, matrix products and autograd in PyTorch. No parallelism needed, and not lesson 01 either.
 #
@@ -240,7 +240,7 @@ print('one process: ', gradient_of_x(a)[0].tolist())
 draw_chain()
 
 # %% [markdown] lang="zh"
-# `comm` 的每个操作都懂 autograd：`backward()` 走到它，它自己在反向做该做的通信。
+# `comm` 的每个操作都懂 autograd：`backward()` 走到它，它自己在反向做该做的通信。每个操作都**返回**结果，参数不变：单写一行 `comm.all_reduce(x)`，不接住返回值，总和就丢了。
 #
 # | 操作 | 前向 | 反向 |
 # |---|---|---|
@@ -253,10 +253,10 @@ draw_chain()
 #
 # ### 2.3 权重在磁盘上
 #
-# 一个 rank 不该先装下整个矩阵再切：整个矩阵往往装不下。真实的检查点文件可以只读一块（safetensors 的 `get_slice`）。`Stored` 就扮演这样一个文件里的权重：`shape` 是完整的形状，用切片读出一块，读出来的才占内存，也才有梯度。
+# 一个 rank 不该先装下整个矩阵再切：整个矩阵往往装不下。真实的检查点文件可以只读一块（safetensors 的 `get_slice`）。`Stored` 就扮演这样一个文件里的权重：`shape` 是完整的形状，用切片读出一块，读出来的才占内存，也才有梯度。`[:]` 读整个：每个 rank 都要的偏置和 norm 就这样读。没读出来的不能拿去算。
 
 # %% [markdown] lang="en"
-# Every operation of `comm` knows autograd: when `backward()` gets to it, it communicates as it has to.
+# Every operation of `comm` knows autograd: when `backward()` gets to it, it communicates as it has to. Every operation **returns** its result and leaves its argument alone: write `comm.all_reduce(x)` on a line of its own, catch nothing, and the sum is lost.
 #
 # | operation | forward | backward |
 # |---|---|---|
@@ -269,13 +269,15 @@ draw_chain()
 #
 # ### 2.3 Weights lie on disk
 #
-# A rank should not load the whole matrix and then cut it: often the whole does not fit. Real checkpoint files let you read just a block (`get_slice` of safetensors). `Stored` plays a weight in such a file: `shape` is the whole shape, a slice reads a block, and only what was read takes memory and has a gradient.
+# A rank should not load the whole matrix and then cut it: often the whole does not fit. Real checkpoint files let you read just a block (`get_slice` of safetensors). `Stored` plays a weight in such a file: `shape` is the whole shape, a slice reads a block, and only what was read takes memory and has a gradient. `[:]` reads all of it, which is the way for a bias or norm that every rank needs. What was not read cannot be computed with.
 
 # %%
 w = Stored(torch.arange(12.0).view(3, 4))
 print(w, w.shape)
 print(w[:, 1:3])
 print(w[2:])
+norm1 = Stored(torch.ones(4))  # 1 dim
+print(norm1[:], norm1[1:3])
 
 # %% [markdown] lang="zh"
 # ## TODO 1：列并行的线性层
@@ -485,7 +487,7 @@ if ready('column_parallel'):
 # TODO 2 · row_parallel
 def row_parallel(comm, x, weight, bias):
     """x [..., in / comm.size] -> 完整的 y [..., out]，每个 rank 上都一样。"""
-    # TODO 2：只读自己的行；前向求和 1 次，偏置只加一次。
+    # TODO 2：只读自己的行；前向求和一次，偏置只加一次。
     # y = ???
     # BEGIN SOLUTION
     height = weight.shape[0] // comm.size
@@ -500,7 +502,7 @@ def row_parallel(comm, x, weight, bias):
 # TODO 2 · row_parallel
 def row_parallel(comm, x, weight, bias):
     """x [..., in / comm.size] -> the whole y [..., out], the same on every rank."""
-    # TODO 2: read your own rows only; sum 1 time forward, add the bias once.
+    # TODO 2: read your own rows only; sum once forward, add the bias once.
     # y = ???
     # BEGIN SOLUTION
     height = weight.shape[0] // comm.size
@@ -693,7 +695,7 @@ print('y:', tuple(whole_block(torch.randn(2, 5, 12), weights, 8, 4).shape), '; d
 #
 # 这里有个陷阱。先猜：如果 q、k、v、gate、up 各用一次你的 `column_parallel`，反向是几次 all-reduce？
 #
-# 答案是 5 次：每次调用都有自己的 f，每个 f 都单独把梯度求和一遍。结果一样，通信量却多出 1.5 倍。3 个投影共用**同一个** `enter` 的结果，autograd 会先在本地把 3 份梯度加起来，再求和 1 次。`torch` 的 `ColwiseParallel` 也有这个陷阱，要加 `PrepareModuleInput` 才是 2 次；末尾的证明会让你亲眼看到。
+# 答案是 5 次：每次调用都有自己的 f，每个 f 都单独把梯度求和一遍。结果一样，反向的通信却从 2 次变成 5 次，前向和反向合起来从 4 次变成 7 次。3 个投影共用**同一个** `enter` 的结果，autograd 会先在本地把 3 份梯度加起来，再求和一次。`torch` 的 `ColwiseParallel` 也有这个陷阱，要加 `PrepareModuleInput` 才是 2 次；末尾的证明会让你亲眼看到。
 #
 # f 的位置也要紧。norm 的权重每个 rank 都有一份，它的梯度也该完整。f 放在 norm **之后**，流到 norm 的已经是求过和的梯度。放在 norm 之前，x 的梯度还是对的，norm 权重的梯度却只剩一个加数，仍然没人报错。
 
@@ -706,7 +708,7 @@ print('y:', tuple(whole_block(torch.randn(2, 5, 12), weights, 8, 4).shape), '; d
 #
 # There is a trap. Predict: if q, k, v, gate and up each call your `column_parallel`, how many all-reduces are there backward?
 #
-# The answer is 5: every call has an f of its own, and each f sums its gradient by itself. The result is the same, but there is 1.5 times more traffic on top. Let the 3 projections share the result of **one** `enter`: autograd first adds their 3 gradients locally, then there is 1 sum. `torch`'s `ColwiseParallel` has the same trap, and needs `PrepareModuleInput` to get to 2; the proof at the end lets you see it.
+# The answer is 5: every call has an f of its own, and each f sums its gradient by itself. The result is the same, but there are 5 operations backward in the place of 2, and 7 in the place of 4 both ways together. Let the 3 projections share the result of **one** `enter`: autograd first adds their 3 gradients locally, and one sum follows. `torch`'s `ColwiseParallel` has the same trap, and needs `PrepareModuleInput` to get to 2; the proof at the end lets you see it.
 #
 # Where f stands matters too. Every rank has a copy of the norm's weight, and its gradient should be complete. With f **behind** the norm, what flows back into the norm has been summed already. With f in front of it the gradient of x is still right, but that of the norm's weight is only a summand, and again nobody raises an error.
 
@@ -941,12 +943,12 @@ if ready('parallel_block'):
               f"{row['sent'] / 1e6:>10.0f}")
 
 # %% [markdown] lang="zh"
-# 权重变成四分之一，发送量却**增加**到 1.75 倍：从 1 倍涨到 2 × 7 / 8 倍。计算随 tp 变少，通信不变少，所以 tp 越大，通信占的时间越多。
+# 权重变成四分之一，发送量却**增加**到 1.75 倍：从一倍涨到 2 × 7 / 8 倍。计算随 tp 变少，通信不变少，所以 tp 越大，通信占的时间越多。
 #
 # 下图左边是发送量。右边估一估 405B 的一层花在通信上的时间，按每张卡 400 TFLOP/s、6 次浮点运算一个参数，注意力分数不算在内，通信完全暴露。**这是推算，证据等级（evidence level）是 `analytic`。** 实线是机器内部的链路，虚线是机器之间的网络。
 
 # %% [markdown] lang="en"
-# The weights shrink to a quarter, but the traffic **grows** to 1.75 times: from 1 time the data to 2 × 7 / 8 times. Compute goes down with tp and communication does not, so the larger tp is, the more of the time goes into communication.
+# The weights shrink to a quarter, but the traffic **grows** to 1.75 times: from once the size of the data to 2 × 7 / 8 times. Compute goes down with tp and communication does not, so the larger tp is, the more of the time goes into communication.
 #
 # On the left of the picture is the traffic. On the right an estimate of the time that a layer of the 405B model spends sending, at 400 TFLOP/s a device and 6 floating-point operations a parameter, without attention scores, with communication fully exposed. **This is computed, its evidence level is `analytic`.** The solid line is a link inside a machine, the dashed line the network between machines.
 
@@ -1026,7 +1028,7 @@ draw_activations(rows)
 #
 # 线程只是排练。下面的单元把**你的**三个函数写进文件，在 4 个真实的进程里运行（`torchrun`，gloo 后端），和两样不是我们写的东西比对：一个进程里没切的层，以及 `torch` 的 DTensor（`parallelize_module`，`ColwiseParallel`，`RowwiseParallel`）。比输出，也比每一个梯度，并且数一数通信。
 #
-# 默认不启动进程。把 `RUN_PROOF` 改成 True，大约要 10 到 15 秒。先猜：DTensor 不加 `PrepareModuleInput` 时，反向几次 all-reduce？
+# 默认不启动进程。把 `RUN_PROOF` 改成 True，一共通常 10 到 20 秒，机器忙的时候更久：启动不计时，4 个进程都就绪之后，最多再运行 20 秒。先猜：DTensor 不加 `PrepareModuleInput` 时，反向几次 all-reduce？
 
 # %% [markdown] lang="en"
 # 13 against 4.25: two thirds less. The price: tp has to divide the sequence length.
@@ -1035,7 +1037,7 @@ draw_activations(rows)
 #
 # Threads were the rehearsal. The cell below writes **your** three functions to a file and runs them in 4 real processes (`torchrun`, gloo backend), beside two things that we did not write: the uncut layers in one process, and `torch`'s DTensor (`parallelize_module`, `ColwiseParallel`, `RowwiseParallel`). Outputs are compared, and every gradient, and operations are counted.
 #
-# No process starts by default. Set `RUN_PROOF` to True; it takes about 10 to 15 seconds. Predict: without `PrepareModuleInput`, how many all-reduces does DTensor do backward?
+# No process starts by default. Set `RUN_PROOF` to True; it usually takes 10 to 20 seconds in all, longer on a busy machine: start-up is not counted, and once all 4 processes are up they have 20 seconds. Predict: without `PrepareModuleInput`, how many all-reduces does DTensor do backward?
 
 # %% lang="zh"
 RUN_PROOF = False  # 改成 True：启动 4 个真实的进程

@@ -10,7 +10,17 @@ import pytest
 import torch
 import torch.nn.functional as F
 from bench_formulas import E
-from lessons import LANGUAGES, ROOT, Kernel, cell, code_cells, load, needed
+from lessons import (
+    LANGUAGES,
+    ROOT,
+    Answer,
+    Kernel,
+    answers,
+    cell,
+    code_cells,
+    load,
+    needed,
+)
 from matplotlib.colors import to_rgb
 
 from parlab.bench import head_tail as bench_split
@@ -20,6 +30,7 @@ from parlab.lesson.attention import NEVER, partial_attention, random_qkv, whole_
 from parlab.lesson.merge_cases import two_parts
 from parlab.lesson.published import llama3_405b
 from parlab.lesson.ring_cases import RINGS
+from parlab.lesson.ring_looks import KeyCopies
 from parlab.lesson.ring_run import bytes_sent, run_ring
 from parlab.lesson.split_cases import SMALL, faults, sizes
 from parlab.lesson.style import SHADES
@@ -96,6 +107,31 @@ def test_merge_passes_gradcheck(solution: Kernel, scale: float) -> None:
 
     given = [part.detach().nan_to_num(neginf=0.0).requires_grad_() for part in case.parts]
     assert torch.autograd.gradcheck(finite, given)
+
+
+@pytest.mark.parametrize("answer", [a for a in answers(LESSON) if a.todo == 2 and a.right], ids=str)
+def test_merging_many_blocks_agrees_with_the_check(answer: Answer) -> None:
+    """What CHECK 2 has accepted is not called wrong in the next cell."""
+    kernel, notebook = Kernel(), load("notebooks", LESSON, "en")
+    kernel.run(cell(notebook, "setup").source)
+    kernel.run(answer.source, "<answer>")
+    kernel.run(cell(notebook, "check-2").source)
+    (after,) = (item for item in code_cells(notebook) if "blocks: largest" in item.source)
+    printed = kernel.run(after.source)
+    assert printed.count("True") == 4 and "False" not in printed
+
+
+def test_a_product_that_broadcasts_over_groups_repeats_no_head() -> None:
+    q, k, _ = random_qkv(1, 4, 2, 5, 3)
+    with KeyCopies(q, k) as mode:
+        (q.unflatten(1, (2, -1)) @ k[:, :, None].transpose(3, 4)).sum()
+        F.scaled_dot_product_attention(q, k, k, enable_gqa=True)
+        k[:, :, None].expand(-1, -1, 2, -1, -1)
+        torch.cat((k, k + 1), dim=1)
+    assert mode.found is None
+    with KeyCopies(q, k) as mode:
+        k[:, [0, 0, 1, 1], :3]
+    assert mode.found == ("__getitem__", [1, 4, 3, 3])
 
 
 def test_ring_cases_are_what_they_say(solution: Kernel) -> None:

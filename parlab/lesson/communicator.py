@@ -9,6 +9,7 @@ Each operation has a partner in backward (arXiv 1909.08053 section 3 calls the f
     shift           to the next rank   backward: to the previous rank
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,6 +168,21 @@ class _Exchange(torch.autograd.Function):  # type: ignore[misc]
         argument = -ctx.argument if ctx.name == "shift" else ctx.argument
         back = ctx.comm.run(_PAIRS[ctx.name][1], argument, "backward", *gradients)
         return (None, None, None, *back)
+
+
+def operations_behind(value: Tensor) -> Counter[str]:
+    """How often a result of each operation has gone into ``value``, as autograd knows it."""
+    found: Counter[str] = Counter()
+    seen, ahead = set(), [value.grad_fn]
+    while ahead:
+        node = ahead.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if getattr(node, "_forward_cls", None) is _Exchange:
+            found[node.name] += 1
+        ahead += [further for further, _ in node.next_functions]
+    return found
 
 
 def ring_bytes(operation: str, handed: int, rank: int, size: int) -> int:

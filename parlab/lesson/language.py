@@ -13,6 +13,9 @@ _TEXT = {
         "never_called": "这个检查没有调用你的函数：检查单元被改动了，从原文件复制回来。",
         "waiting": "先让 {names} 通过检查，再运行这个单元。",
         "query_saw": "rank {rank}：位置 {query} 的查询看了位置 {key} 的键 {times} 次",
+        "values_as_keys": "rank {rank}：partial_attention 拿到的键是 V",
+        "kv_copied": "rank {rank}：{operation} 得到 {shape}，KV 头只有 {heads} 个",
+        "kv_held": "rank {rank}：手里同时有第 {steps} 步要用的 {count} 块 K/V",
         "waiting_check": "它要用到 {names}：先让 {names} 通过检查，再运行这个检查。",
         "and": "、",
         "input": "输入",
@@ -51,7 +54,9 @@ _TEXT = {
         "backward": "反向",
         "operation": "{operation}（{direction}，{shape}）",
         "need_tensor": "{operation} 要的是张量，不是 {got}",
-        "stored_read": "权重在磁盘上，整个形状是 {shape}：先用切片读出一块，例如 weight[:, 0:2]",
+        "stored_read": "权重在磁盘上，整个形状是 {shape}，读出来才能用："
+        "后面加 [:] 读整个，加 {block} 只读一块",
+        "unused": "（{operation} 的结果没有用上：它返回结果，不改动参数）",
         "uneven": "{operation}：第 {dim} 维是 {size}，不能平分给 {ranks} 个 rank",
         "rank_raised": "rank {rank} 抛出 {error}",
         "rank_left": "{gone} 已经结束，{waiting} 还在等第 {number} 次通信：{operation}。"
@@ -88,7 +93,10 @@ _TEXT = {
         "never_called": "this check never called your function: its cell was changed; "
         "copy it back from the original file.",
         "waiting": "first get {names} to pass, then run this cell again.",
-        "query_saw": "rank {rank}: the query at {query} has seen the key at {key} {times} time(s)",
+        "query_saw": "rank {rank}: the query at {query} saw the key at {key} {times}×",
+        "values_as_keys": "rank {rank}: partial_attention was given V as its keys",
+        "kv_copied": "rank {rank}: {operation} makes {shape}, but there are only {heads} KV heads",
+        "kv_held": "rank {rank}: holds {count} blocks of K/V at once, for steps {steps}",
         "waiting_check": "it calls {names}: first get {names} to pass, then run this check.",
         "and": ", ",
         "input": "input",
@@ -135,8 +143,10 @@ _TEXT = {
         "backward": "backward",
         "operation": "{operation} ({direction}, {shape})",
         "need_tensor": "{operation} takes a tensor, not {got}",
-        "stored_read": "the weight lies on disk, its whole shape is {shape}: read a block of it "
-        "first, such as weight[:, 0:2]",
+        "stored_read": "the weight lies on disk, its whole shape is {shape}; read it before you "
+        "use it: [:] behind it reads all of it, {block} just a block",
+        "unused": " (the result of {operation} is not used: it is returned, the argument stays "
+        "as it was)",
         "uneven": "{operation}: dim {dim} has {size}, which {ranks} ranks cannot share evenly",
         "rank_raised": "rank {rank} raised {error}",
         "rank_left": "{gone} ended while {waiting} waited in operation {number}: {operation}. "

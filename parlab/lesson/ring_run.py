@@ -15,6 +15,7 @@ from parlab.lesson.communicator import Record
 from parlab.lesson.language import say
 from parlab.lesson.largest_tensor import Largest
 from parlab.lesson.rank_threads import PerRank, RankFailed, run_ranks
+from parlab.lesson.ring_looks import KeyCopies, Look, Places, held
 
 CLOSE = 1e-10
 NAMES = ("q", "k", "v")
@@ -100,6 +101,7 @@ class RingRun:
         log: the operations, of all ranks.
         peaks: the largest tensor of each rank, forward.
         looks: every `partial_attention` of each rank.
+        copies: by rank, what repeated K up to the query heads and what that made, if anything.
         broken: why the ranks could not finish together; empty where they could.
         stuck: what backward raised, or why there is none; empty where it went through.
     """
@@ -111,7 +113,8 @@ class RingRun:
     gradients: list[tuple[Tensor | None, ...]] = field(default_factory=list)
     log: list[Record] = field(default_factory=list)
     peaks: list[Largest] = field(default_factory=list)
-    looks: list[list["Look"]] = field(default_factory=list)
+    looks: list[list[Look]] = field(default_factory=list)
+    copies: list[tuple[str, list[int]] | None] = field(default_factory=list)
     broken: str = ""
     stuck: str = ""
 
@@ -223,6 +226,30 @@ class RingRun:
                 return say("query_saw", rank=rank, query=query, key=key, times=seen)
         return ""
 
+    def swapped(self) -> str:
+        """The first rank that has looked at V as if it were K."""
+        for rank, looks in enumerate(self.looks):
+            if any(look.swapped for look in looks):
+                return say("values_as_keys", rank=rank)
+        return ""
+
+    def copied_heads(self) -> str:
+        """The first rank that has repeated K for its query heads, and by what; of a real ring."""
+        for rank, copy in enumerate(self.copies if self.size > 1 else ()):
+            if copy:
+                heads = self.whole.gradients[1].shape[1]
+                return say("kv_copied", rank=rank, operation=copy[0], shape=copy[1], heads=heads)
+        return ""
+
+    def crowded(self) -> str:
+        """The first rank that holds more blocks than one in use and one on its way."""
+        for rank, looks in enumerate(self.looks):
+            steps = held(rank, looks, self.positions)
+            if len(steps) > 2:
+                listed = ", ".join(map(str, steps))
+                return say("kv_held", rank=rank, count=len(steps), steps=listed)
+        return ""
+
     def output_error(self) -> str:
         """The rank whose output is farthest from the whole one's, if too far."""
         if not self.complete:
@@ -252,35 +279,6 @@ class RingRun:
         return float(worst.nan_to_num(nan=float("inf")))
 
 
-@dataclass(frozen=True)
-class Look:
-    """One `partial_attention`: global positions of its queries and keys, and who sees whom."""
-
-    queries: Tensor
-    keys: Tensor
-    seen: Tensor
-
-    @property
-    def known(self) -> bool:
-        """Whether every query and key is one of the sequence's."""
-        return bool((self.queries >= 0).all() and (self.keys >= 0).all())
-
-    @property
-    def rows(self) -> int:
-        return int(self.seen.shape[0])
-
-    @property
-    def columns(self) -> int:
-        return int(self.seen.shape[1])
-
-    def times(self, length: int) -> Tensor:
-        """[length, length], 1 where a query has seen a key."""
-        table = torch.zeros(length, length, dtype=torch.long)
-        rows, columns = self.seen.nonzero(as_tuple=True)
-        ones = torch.ones(len(rows), dtype=torch.long)
-        return table.index_put((self.queries[rows], self.keys[columns]), ones, accumulate=True)
-
-
 def run_ring(
     function: Callable[..., Any],
     q: Tensor,
@@ -298,15 +296,22 @@ def run_ring(
     Raises:
         BaseException: what the function raised on the first rank that failed, as it was.
     """
-    cp, place = len(positions), _Places(q, k)
+    cp, places = len(positions), Places(q, k, v)
     parts = [PerRank([x[:, :, mine].requires_grad_() for mine in positions]) for x in (q, k, v)]
     block = sum(x.element_size() * x[:, :, positions[0]].numel() for x in (k, v))
     run = RingRun(positions, yardstick(q, k, v), block, looks=[[] for _ in range(cp)])
 
-    def on_rank(comm: Any, *own: Any) -> tuple[Any, Ring, tuple[Any, ...]]:
+    def on_rank(comm: Any, *own: Any) -> tuple[Any, ...]:
         ring = Ring(comm, deaf)
-        with watched(lambda q, k, seen: run.looks[comm.rank].append(place.look(q, k, seen))):
-            return function(ring, *own, positions.clone()), ring, own
+        looks, copies = run.looks[comm.rank], KeyCopies(q, k)
+
+        def look(q: Tensor, k: Tensor, seen: Tensor) -> None:
+            arrived = sum(x.nbytes for x in ring.arrived) // block
+            looks.append(places.look(q, k, seen, arrived))
+
+        with watched(look), copies:
+            result = function(ring, *own, positions.clone())
+        return result, ring, own, copies.found
 
     try:
         ranks = run_ranks(cp, on_rank, *parts)
@@ -315,7 +320,8 @@ def run_ring(
             raise failure.__cause__ from None
         run.broken = str(failure)
         return run
-    run.results = [result for result, _, _ in ranks.results]
+    run.results = [result for result, _, _, _ in ranks.results]
+    run.copies = [copy for _, _, _, copy in ranks.results]
     run.log = [record for record in ranks.log if record.direction == "forward"]
     run.peaks = [Largest(peak.elements, peak.shape, peak.operation) for peak in ranks.peaks]
     if not run.no_pairs():
@@ -337,7 +343,7 @@ def bytes_sent(function: Callable[..., Any], positions: Tensor) -> int:
 
 def _go_back(run: RingRun, ranks: Any) -> None:
     ends = []
-    for rank, (result, ring, _) in enumerate(ranks.results):
+    for rank, (result, ring, _, _) in enumerate(ranks.results):
         if not result[0].requires_grad:
             run.stuck = f"rank {rank}: out.requires_grad = False"
             return
@@ -348,18 +354,4 @@ def _go_back(run: RingRun, ranks: Any) -> None:
         run.stuck = str(failure.__cause__ or failure).partition(": [")[0]
         return
     run.log = list(ranks.log)
-    run.gradients = [tuple(x.grad for x in own) for _, _, own in ranks.results]
-
-
-class _Places:
-    """Finds the global position of a row of q or k by its first number; -1 where it is unknown."""
-
-    def __init__(self, q: Tensor, k: Tensor) -> None:
-        self.of_query, self.of_key = (
-            {number: place for place, number in enumerate(x[0, 0, :, 0].tolist())} for x in (q, k)
-        )
-
-    def look(self, q: Tensor, k: Tensor, seen: Tensor) -> Look:
-        queries = [self.of_query.get(number, -1) for number in q[0, 0, :, 0].tolist()]
-        keys = [self.of_key.get(number, -1) for number in k[0, 0, :, 0].tolist()]
-        return Look(torch.tensor(queries), torch.tensor(keys), seen.clone())
+    run.gradients = [tuple(x.grad for x in own) for _, _, own, _ in ranks.results]

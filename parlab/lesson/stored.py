@@ -1,5 +1,6 @@
 """A weight that lies on disk: a rank reads the block it wants, and the block alone takes memory."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -35,7 +36,10 @@ class Stored:
         return len(self._whole)
 
     def __iter__(self) -> Any:
-        raise TypeError(say("stored_read", shape=tuple(self.shape)))
+        raise self._unread_error(TypeError)
+
+    def __getattr__(self, name: str) -> Any:
+        raise self._unread_error(AttributeError)  # weight.t() and the like
 
     def __getitem__(self, index: Any) -> Tensor:
         block = self._whole[index].clone().requires_grad_()
@@ -45,10 +49,22 @@ class Stored:
     def __repr__(self) -> str:
         return f"Stored{tuple(self.shape)}"
 
-    def _unread(self, *_: object) -> Any:
-        raise TypeError(say("stored_read", shape=tuple(self.shape)))
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, arguments: Any = (), named: Any = None
+    ) -> Any:
+        """Called where torch's own functions and operators are given what was not read."""
+        raise next(_stored([arguments, named or {}]))._unread_error(TypeError)
 
-    __add__ = __radd__ = __mul__ = __rmul__ = __matmul__ = __rmatmul__ = _unread
+    def _unread_error(self, kind: type[Exception]) -> Exception:
+        block = "[0:2]" if len(self.shape) == 1 else "[:, 0:2]"
+        return kind(say("stored_read", shape=tuple(self.shape), block=block))
+
+    def _unread(self, *_: object) -> Any:
+        raise self._unread_error(TypeError)
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _unread
+    __truediv__ = __rtruediv__ = __matmul__ = __rmatmul__ = __neg__ = _unread
 
     def covered(self) -> Tensor:
         """True where an entry has been read, of the whole shape."""
@@ -64,6 +80,16 @@ class Stored:
             if block.grad is not None:
                 total[index] += block.grad
         return total
+
+
+def _stored(value: Any) -> Iterator[Stored]:
+    if isinstance(value, Stored):
+        yield value
+    elif isinstance(value, dict):
+        yield from _stored(list(value.values()))
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _stored(item)
 
 
 def block_words(mask: Tensor) -> str:

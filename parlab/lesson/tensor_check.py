@@ -4,6 +4,7 @@ A finding is (aspect, expected, actual), both in words; it holds where the two a
 values come from one process and torch's autograd, expected operations from what a rank lacks.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +13,8 @@ import torch
 from torch import Tensor
 
 from parlab.lesson import tensor_cases as cases
-from parlab.lesson.communicator import Record
+from parlab.lesson.communicator import Record, operations_behind
+from parlab.lesson.language import say
 from parlab.lesson.rank_threads import PerRank, RankFailed, RankRun, run_ranks
 from parlab.lesson.stored import Stored, block_words
 
@@ -186,16 +188,16 @@ def _linear_findings(
             times = _times(ran.outputs[rank].detach() - outputs[rank], part)
             if times is not None:
                 yield "bias", f"rank {rank}: 1 × bias", f"rank {rank}: {1 + times:g} × bias"
-        yield ("y", *_values(f"rank {rank}: y", ran.outputs[rank], outputs[rank], len(ran.ranks)))
+        yield ("y", *_output(ran, rank, outputs[rank], len(ran.ranks)))
     yield from _backward(ran, gradients, operations[1])
     for rank, x_gradient in enumerate(x_gradients):
         yield ("x.grad", *_values(f"rank {rank}: x.grad", _x(ran, rank).grad, x_gradient, 0))
         for name, stored in ran.stored[rank].items():
             expected = getattr(whole, name).grad * _mask(stored, rank, ran, ran.cuts[name])
-            read = name in cut or bool(stored.reads)
-            if read:
-                label = f"rank {rank}: {name}.grad"
-                yield (f"{name}.grad", *_values(label, stored.gradient(), expected, 0))
+            if not stored.reads:
+                yield (f"{name}.grad", *_blocks(ran, rank, name))
+            label = f"rank {rank}: {name}.grad"
+            yield (f"{name}.grad", *_values(label, stored.gradient(), expected, 0))
     yield from _largest(ran, largest)
 
 
@@ -221,7 +223,7 @@ def block_findings(ran: Ran) -> Iterator[Finding]:
     yield from _shapes(ran, [y] * tp)
     yield from _operations(ran, "forward", two)
     for rank in ran.ranks:
-        yield ("y", *_values(f"rank {rank}: y", ran.outputs[rank], y.detach(), 0))
+        yield ("y", *_output(ran, rank, y.detach(), 0))
     yield from _backward(ran, [gradient] * tp, two)
     for rank in ran.ranks:
         for name, weight in weights.items():
@@ -323,6 +325,16 @@ def _tolerance(value: Tensor) -> float:
 def _close(got: Any, expected: Tensor) -> bool:
     allowed = _tolerance(expected)
     return isinstance(got, Tensor) and torch.allclose(got.detach(), expected, allowed, allowed)
+
+
+def _output(ran: Ran, rank: int, expected: Tensor, tp: int) -> tuple[str, str]:
+    """As `_values` of the rank's y; names an operation whose result has not gone into it."""
+    wanted, actual = _values(f"rank {rank}: y", ran.outputs[rank], expected, tp)
+    if wanted != actual:
+        done = Counter(record.operation for record in ran.done().log_of(rank, "forward"))
+        unused = done - operations_behind(ran.outputs[rank])
+        actual += "".join(say("unused", operation=operation) for operation in unused)
+    return wanted, actual
 
 
 def _values(label: str, got: Any, expected: Tensor, tp: int) -> tuple[str, str]:

@@ -263,3 +263,17 @@ def column_parallel(comm, x, weight, bias):
     while comm.rank == 1:
         pass
     return comm.enter(x) @ weight[:, comm.rank * n : (comm.rank + 1) * n]
+
+
+# %% wrong · result_of_enter_dropped · 反向恰好 1 次 all-reduce
+def column_parallel(comm, x, weight, bias):
+    n = weight.shape[1] // comm.size
+    mine = slice(comm.rank * n, (comm.rank + 1) * n)
+    comm.enter(x)
+    y = x @ weight[:, mine]
+    return y if bias is None else y + bias[mine]
+
+
+# %% wrong · transposed_without_reading · 加 [:, 0:2] 只读一块
+def column_parallel(comm, x, weight, bias):
+    return comm.enter(x) @ weight.t().chunk(comm.size)[comm.rank].t()

@@ -238,3 +238,40 @@ def row_parallel(comm, x, weight, bias):
     padded = torch.cat((before, weight[comm.rank * n : (comm.rank + 1) * n], after))
     y = comm.all_reduce(x @ padded[comm.rank * n : (comm.rank + 1) * n])
     return y if bias is None else y + bias[:]
+
+
+# %% wrong · bias_on_one_rank · 每个 rank 的偏置梯度都是完整的
+def row_parallel(comm, x, weight, bias):
+    n = weight.shape[0] // comm.size
+    y = x @ weight[comm.rank * n : (comm.rank + 1) * n]
+    if bias is not None and comm.rank == 0:
+        y = y + bias[:]
+    return comm.all_reduce(y)
+
+
+# %% wrong · bias_in_parts · 每个 rank 的偏置梯度都是完整的
+import torch
+
+
+def row_parallel(comm, x, weight, bias):
+    n = weight.shape[0] // comm.size
+    y = x @ weight[comm.rank * n : (comm.rank + 1) * n]
+    if bias is not None:
+        mine = torch.arange(len(bias)) % comm.size == comm.rank
+        y = y + bias[:] * mine
+    return comm.all_reduce(y)
+
+
+# %% wrong · result_of_the_sum_dropped · all_reduce 的结果没有用上
+def row_parallel(comm, x, weight, bias):
+    n = weight.shape[0] // comm.size
+    y = x @ weight[comm.rank * n : (comm.rank + 1) * n]
+    comm.all_reduce(y)
+    return y if bias is None else y + bias[:]
+
+
+# %% wrong · bias_not_read · 加 [0:2] 只读一块
+def row_parallel(comm, x, weight, bias):
+    n = weight.shape[0] // comm.size
+    y = comm.all_reduce(x @ weight[comm.rank * n : (comm.rank + 1) * n])
+    return y if bias is None else y + bias

@@ -1463,3 +1463,70 @@ def parallel_block(comm, x, weights, num_heads, num_kv_heads):
     )
     sent = 4 * (2 * (n - 1) // n) * x.numel() * x.element_size()
     return y, sent
+
+
+# %% wrong · norm_not_read · 后面加 [:] 读整个
+def parallel_block(comm, x, weights, num_heads, num_kv_heads):
+    def own(name, dim):
+        n = weights[name].shape[dim] // comm.size
+        mine = slice(comm.rank * n, (comm.rank + 1) * n)
+        return weights[name][mine] if dim == 0 else weights[name][:, mine]
+
+    def heads(y, n):
+        return y.unflatten(-1, (n // comm.size, -1)).transpose(1, 2)
+
+    h = comm.enter(F.rms_norm(x, x.shape[-1:], weights["norm1"]))
+    q = heads(h @ own("wq", 1), num_heads)
+    k = heads(h @ own("wk", 1), num_kv_heads)
+    v = heads(h @ own("wv", 1), num_kv_heads)
+    mixed = whole_attention(q, k, v).transpose(1, 2).flatten(2) @ own("wo", 0)
+    x = x + comm.all_reduce(mixed)
+    h = comm.enter(F.rms_norm(x, x.shape[-1:], weights["norm2"][:]))
+    out = (F.silu(h @ own("w_gate", 1)) * (h @ own("w_up", 1))) @ own("w_down", 0)
+    out = comm.all_reduce(out)
+    return x + out, 4 * 2 * (comm.size - 1) * x.nbytes // comm.size
+
+
+# %% wrong · result_of_the_first_sum_dropped · all_reduce 的结果没有用上
+def parallel_block(comm, x, weights, num_heads, num_kv_heads):
+    def own(name, dim):
+        n = weights[name].shape[dim] // comm.size
+        mine = slice(comm.rank * n, (comm.rank + 1) * n)
+        return weights[name][mine] if dim == 0 else weights[name][:, mine]
+
+    def heads(y, n):
+        return y.unflatten(-1, (n // comm.size, -1)).transpose(1, 2)
+
+    h = comm.enter(F.rms_norm(x, x.shape[-1:], weights["norm1"][:]))
+    q = heads(h @ own("wq", 1), num_heads)
+    k = heads(h @ own("wk", 1), num_kv_heads)
+    v = heads(h @ own("wv", 1), num_kv_heads)
+    mixed = whole_attention(q, k, v).transpose(1, 2).flatten(2) @ own("wo", 0)
+    comm.all_reduce(mixed)
+    x = x + mixed
+    h = comm.enter(F.rms_norm(x, x.shape[-1:], weights["norm2"][:]))
+    out = (F.silu(h @ own("w_gate", 1)) * (h @ own("w_up", 1))) @ own("w_down", 0)
+    out = comm.all_reduce(out)
+    return x + out, 4 * 2 * (comm.size - 1) * x.nbytes // comm.size
+
+
+# %% wrong · result_of_the_second_sum_dropped · all_reduce 的结果没有用上
+def parallel_block(comm, x, weights, num_heads, num_kv_heads):
+    def own(name, dim):
+        n = weights[name].shape[dim] // comm.size
+        mine = slice(comm.rank * n, (comm.rank + 1) * n)
+        return weights[name][mine] if dim == 0 else weights[name][:, mine]
+
+    def heads(y, n):
+        return y.unflatten(-1, (n // comm.size, -1)).transpose(1, 2)
+
+    h = comm.enter(F.rms_norm(x, x.shape[-1:], weights["norm1"][:]))
+    q = heads(h @ own("wq", 1), num_heads)
+    k = heads(h @ own("wk", 1), num_kv_heads)
+    v = heads(h @ own("wv", 1), num_kv_heads)
+    mixed = whole_attention(q, k, v).transpose(1, 2).flatten(2) @ own("wo", 0)
+    x = x + comm.all_reduce(mixed)
+    h = comm.enter(F.rms_norm(x, x.shape[-1:], weights["norm2"][:]))
+    out = (F.silu(h @ own("w_gate", 1)) * (h @ own("w_up", 1))) @ own("w_down", 0)
+    comm.all_reduce(out)
+    return x + out, 4 * 2 * (comm.size - 1) * x.nbytes // comm.size

@@ -105,6 +105,29 @@ def ring_attention(comm, q, k, v, positions):
     return out, sent
 
 
+# %% right · own_attention_broadcast_over_groups
+def ring_attention(comm, q, k, v, positions):
+    mine = positions[comm.rank]
+    out, lse = torch.zeros_like(q), q.new_full(q.shape[:-1], -math.inf)
+    sent = 0
+    for step in range(comm.size):
+        seen = positions[(comm.rank - step) % comm.size] <= mine[:, None]
+        rows, columns = seen.any(dim=1), seen.any(dim=0)
+        if rows.any():
+            k_rows = k[:, :, None]
+            v_rows = v[:, :, None]
+            asks = q[:, :, rows].unflatten(1, (k.shape[1], -1))
+            scores = asks @ k_rows.transpose(3, 4) * q.shape[-1] ** -0.5
+            scores = scores.masked_fill(~seen[rows], -math.inf)
+            new_lse = scores.logsumexp(-1).flatten(1, 2)
+            new = (scores.softmax(-1) @ v_rows).flatten(1, 2)
+            out[:, :, rows], lse[:, :, rows] = merge(out[:, :, rows], lse[:, :, rows], new, new_lse)
+        if step < comm.size - 1:
+            sent += k.nbytes + v.nbytes
+            k, v = comm.shift((k, v))
+    return out, sent
+
+
 # %% wrong · skipped_shift · 每个 rank 都传 cp − 1 次，掩码全部挡住也一样
 def ring_attention(comm, q, k, v, positions):
     mine = positions[comm.rank]
@@ -772,6 +795,163 @@ def ring_attention(comm, q, k, v, positions):
             out[:, :, rows], lse[:, :, rows] = merge(out[:, :, rows], lse[:, :, rows], new, new_lse)
         while comm.rank == 1 and step == 0:
             pass
+        if step < comm.size - 1:
+            sent += k.nbytes + v.nbytes
+            k, v = comm.shift((k, v))
+    return out, sent
+
+
+# %% wrong · keys_and_values_swapped · K 和 V 换位了
+def ring_attention(comm, q, k, v, positions):
+    mine = positions[comm.rank]
+    out, lse = torch.zeros_like(q), q.new_full(q.shape[:-1], -math.inf)
+    sent = 0
+    for step in range(comm.size):
+        seen = positions[(comm.rank - step) % comm.size] <= mine[:, None]
+        rows, columns = seen.any(dim=1), seen.any(dim=0)
+        if rows.any():
+            new, new_lse = partial_attention(
+                q[:, :, rows], k[:, :, columns], v[:, :, columns], seen[rows][:, columns]
+            )
+            out[:, :, rows], lse[:, :, rows] = merge(out[:, :, rows], lse[:, :, rows], new, new_lse)
+        if step < comm.size - 1:
+            sent += k.nbytes + v.nbytes
+            v, k = comm.shift((k, v))
+    return out, sent
+
+
+# %% wrong · values_asked_for_keys · partial_attention 要的是 (q, k, v)
+def ring_attention(comm, q, k, v, positions):
+    mine = positions[comm.rank]
+    out, lse = torch.zeros_like(q), q.new_full(q.shape[:-1], -math.inf)
+    sent = 0
+    for step in range(comm.size):
+        seen = positions[(comm.rank - step) % comm.size] <= mine[:, None]
+        rows, columns = seen.any(dim=1), seen.any(dim=0)
+        if rows.any():
+            new, new_lse = partial_attention(
+                q[:, :, rows], v[:, :, columns], k[:, :, columns], seen[rows][:, columns]
+            )
+            out[:, :, rows], lse[:, :, rows] = merge(out[:, :, rows], lse[:, :, rows], new, new_lse)
+        if step < comm.size - 1:
+            sent += k.nbytes + v.nbytes
+            k, v = comm.shift((k, v))
+    return out, sent
+
+
+# %% wrong · collected_first · 手里最多两块 K/V
+def ring_attention(comm, q, k, v, positions):
+    mine, blocks = positions[comm.rank], [(k, v)]
+    for _ in range(comm.size - 1):
+        blocks.append(comm.shift(blocks[-1]))
+    out, lse = torch.zeros_like(q), q.new_full(q.shape[:-1], -math.inf)
+    for step, (k, v) in enumerate(blocks):
+        seen = positions[(comm.rank - step) % comm.size] <= mine[:, None]
+        rows, columns = seen.any(dim=1), seen.any(dim=0)
+        if rows.any():
+            new, new_lse = partial_attention(
+                q[:, :, rows], k[:, :, columns], v[:, :, columns], seen[rows][:, columns]
+            )
+            out[:, :, rows], lse[:, :, rows] = merge(out[:, :, rows], lse[:, :, rows], new, new_lse)
+    return out, (comm.size - 1) * (k.nbytes + v.nbytes)
+
+
+# %% wrong · collected_first_last_block_first · 手里最多两块 K/V
+def ring_attention(comm, q, k, v, positions):
+    mine, blocks = positions[comm.rank], [(k, v)]
+    for _ in range(comm.size - 1):
+        blocks.append(comm.shift(blocks[-1]))
+    out, lse = torch.zeros_like(q), q.new_full(q.shape[:-1], -math.inf)
+    for step, (k, v) in reversed(list(enumerate(blocks))):
+        seen = positions[(comm.rank - step) % comm.size] <= mine[:, None]
+        rows, columns = seen.any(dim=1), seen.any(dim=0)
+        if rows.any():
+            new, new_lse = partial_attention(
+                q[:, :, rows], k[:, :, columns], v[:, :, columns], seen[rows][:, columns]
+            )
+            out[:, :, rows], lse[:, :, rows] = merge(out[:, :, rows], lse[:, :, rows], new, new_lse)
+    return out, (comm.size - 1) * (k.nbytes + v.nbytes)
+
+
+# %% wrong · kv_heads_repeated_on_arrival · KV 头不复制
+def ring_attention(comm, q, k, v, positions):
+    mine = positions[comm.rank]
+    out, lse = torch.zeros_like(q), q.new_full(q.shape[:-1], -math.inf)
+    sent = 0
+    for step in range(comm.size):
+        seen = positions[(comm.rank - step) % comm.size] <= mine[:, None]
+        rows, columns = seen.any(dim=1), seen.any(dim=0)
+        if rows.any():
+            g = q.shape[1] // k.shape[1]
+            wide_k, wide_v = k.repeat_interleave(g, 1), v.repeat_interleave(g, 1)
+            new, new_lse = partial_attention(
+                q[:, :, rows], wide_k[:, :, columns], wide_v[:, :, columns], seen[rows][:, columns]
+            )
+            out[:, :, rows], lse[:, :, rows] = merge(out[:, :, rows], lse[:, :, rows], new, new_lse)
+        if step < comm.size - 1:
+            sent += k.nbytes + v.nbytes
+            k, v = comm.shift((k, v))
+    return out, sent
+
+
+# %% wrong · kv_heads_expanded_on_arrival · KV 头不复制
+def ring_attention(comm, q, k, v, positions):
+    mine = positions[comm.rank]
+    out, lse = torch.zeros_like(q), q.new_full(q.shape[:-1], -math.inf)
+    sent = 0
+    for step in range(comm.size):
+        seen = positions[(comm.rank - step) % comm.size] <= mine[:, None]
+        rows, columns = seen.any(dim=1), seen.any(dim=0)
+        if rows.any():
+            g = q.shape[1] // k.shape[1]
+            wide_k, wide_v = [x[:, :, None].expand(-1, -1, g, -1, -1).flatten(1, 2) for x in (k, v)]
+            new, new_lse = partial_attention(
+                q[:, :, rows], wide_k[:, :, columns], wide_v[:, :, columns], seen[rows][:, columns]
+            )
+            out[:, :, rows], lse[:, :, rows] = merge(out[:, :, rows], lse[:, :, rows], new, new_lse)
+        if step < comm.size - 1:
+            sent += k.nbytes + v.nbytes
+            k, v = comm.shift((k, v))
+    return out, sent
+
+
+# %% wrong · kv_heads_indexed_on_arrival · KV 头不复制
+def ring_attention(comm, q, k, v, positions):
+    mine = positions[comm.rank]
+    out, lse = torch.zeros_like(q), q.new_full(q.shape[:-1], -math.inf)
+    sent = 0
+    for step in range(comm.size):
+        seen = positions[(comm.rank - step) % comm.size] <= mine[:, None]
+        rows, columns = seen.any(dim=1), seen.any(dim=0)
+        if rows.any():
+            g = q.shape[1] // k.shape[1]
+            wide_k, wide_v = [x[:, [h // g for h in range(q.shape[1])]] for x in (k, v)]
+            new, new_lse = partial_attention(
+                q[:, :, rows], wide_k[:, :, columns], wide_v[:, :, columns], seen[rows][:, columns]
+            )
+            out[:, :, rows], lse[:, :, rows] = merge(out[:, :, rows], lse[:, :, rows], new, new_lse)
+        if step < comm.size - 1:
+            sent += k.nbytes + v.nbytes
+            k, v = comm.shift((k, v))
+    return out, sent
+
+
+# %% wrong · own_attention_repeats_kv_heads · KV 头不复制
+def ring_attention(comm, q, k, v, positions):
+    mine = positions[comm.rank]
+    out, lse = torch.zeros_like(q), q.new_full(q.shape[:-1], -math.inf)
+    sent = 0
+    for step in range(comm.size):
+        seen = positions[(comm.rank - step) % comm.size] <= mine[:, None]
+        rows, columns = seen.any(dim=1), seen.any(dim=0)
+        if rows.any():
+            g = q.shape[1] // k.shape[1]
+            wide_k, wide_v = k.repeat_interleave(g, 1), v.repeat_interleave(g, 1)
+            scores = q[:, :, rows] @ wide_k.transpose(2, 3) / math.sqrt(q.shape[-1])
+            scores = scores.masked_fill(~seen[rows], -math.inf)
+            new_lse = scores.logsumexp(-1)
+            new = scores.softmax(-1) @ wide_v
+            out[:, :, rows], lse[:, :, rows] = merge(out[:, :, rows], lse[:, :, rows], new, new_lse)
         if step < comm.size - 1:
             sent += k.nbytes + v.nbytes
             k, v = comm.shift((k, v))
