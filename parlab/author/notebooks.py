@@ -135,7 +135,7 @@ def _nbgrader(unit: Unit) -> NotebookNode:
     check = unit.anchor.is_check
     keys = {"grade": check, "solution": not check, "locked": check, "task": False}
     worth = {"points": 1} if check else {}
-    return nbformat.from_dict({"grade_id": unit.cell_id, "schema_version": 3, **keys, **worth})
+    return NotebookNode({"grade_id": unit.cell_id, "schema_version": 3, **keys, **worth})
 
 
 def _badges(name: str, repository: Repository, folder: str, language: str) -> NotebookNode:

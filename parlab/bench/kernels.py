@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.torch_version import TorchVersion
 
-_GROUPS = torch.__version__ >= TorchVersion("2.13")
+_GROUPS = bool(torch.__version__ >= TorchVersion("2.13"))
 
 
 def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -77,7 +77,7 @@ def block_backward(
 def _has_operator(q: Tensor, k: Tensor) -> bool:
     """Whether torch's CPU operator is to be trusted: for fewer KV heads than heads, torch 2.8's
     writes beyond its memory; 2.13's is right, and nothing between them was tried."""
-    return q.device.type == "cpu" and (q.shape[1] == k.shape[1] or _GROUPS)
+    return bool(q.device.type == "cpu" and (_GROUPS or q.shape[1] == k.shape[1]))
 
 
 def _scores(q: Tensor, k: Tensor, causal: bool) -> Tensor:

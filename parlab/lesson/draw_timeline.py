@@ -1,6 +1,6 @@
 """Timelines of a pipeline: one row a rank, a box for every chunk of work."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import matplotlib.pyplot as plt
@@ -96,7 +96,7 @@ def _panel(axes: Axes, timeline: Timeline, end: float) -> None:
     axes.spines[["top", "right", "left", "bottom"]].set_visible(False)
 
 
-def _ticks(usual: Sequence[float], own_end: float, end: float) -> tuple[list[float], list[str]]:
+def _ticks(usual: Iterable[float], own_end: float, end: float) -> tuple[list[float], list[str]]:
     """Round numbers, and where the timeline itself ends; none that would touch it."""
     ticks = [float(t) for t in usual if 0 <= t <= end and abs(t - own_end) > 0.06 * end]
     ticks.append(own_end)

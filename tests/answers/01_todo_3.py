@@ -143,8 +143,9 @@ def simulate(orders, times, transfer=0):
             arrived[op, rank] = now
         try_to_start(rank, now)
     if any(len(row) < len(order) for row, order in zip(spans, orders)):
-        waiting = [order[len(row)] if len(row) < len(order) else None
-                   for row, order in zip(spans, orders)]
+        waiting = [
+            order[len(row)] if len(row) < len(order) else None for row, order in zip(spans, orders)
+        ]
         return {"stuck": waiting}
     makespan = max(b for row in spans for _, b in row)
     shares = [sum(b - a for a, b in row) / makespan for row in spans]
@@ -158,8 +159,13 @@ def simulate(orders, times, transfer=0):
                 flying.discard((s, j))
             most = max(most, len(flying))
         peaks.append(most)
-    return {"in_flight": peaks, "bubble": 1 - sum(shares) / len(shares), "makespan": makespan,
-            "rank_bubbles": [1 - share for share in shares], "spans": spans}
+    return {
+        "in_flight": peaks,
+        "bubble": 1 - sum(shares) / len(shares),
+        "makespan": makespan,
+        "rank_bubbles": [1 - share for share in shares],
+        "spans": spans,
+    }
 
 
 # %% wrong · formula_for_equal_stages · 一个 rank 的气泡占比
