@@ -87,7 +87,7 @@ def _panel(axes: Axes, timeline: Timeline, end: float) -> None:
     _arrows(axes, timeline)
     axes.set_title(timeline.title, fontsize=LARGE, loc="left")
     axes.set_xlim(0, end)
-    axes.set_xticks(*_ticks(axes.get_xticks(), own_end, end))
+    axes.set_xticks(*_ticks(list(axes.get_xticks()), own_end, end))
     axes.set_ylim(0, count)
     axes.set_yticks(
         [count - 0.5 - rank for rank in range(count)], [f"rank {r}" for r in range(count)]
