@@ -1,0 +1,145 @@
+"""Calls a student's function on cases, one at a time, and writes down what comes back.
+
+It runs in the student's process and can be patched by it at will. What it says is one value for
+one case; what the value should have been is nowhere near.
+"""
+
+import os
+import struct
+import traceback
+from typing import Any
+
+from parlab.grade import plain
+
+_ANSWER = "<answer>"
+
+
+class Pipe:
+    """Framed JSON: four bytes of length, then text."""
+
+    def __init__(self, reading: int, writing: int) -> None:
+        self._in = os.fdopen(reading, "rb", 65536)
+        self._out = writing
+
+    def receive(self) -> Any:
+        """The next message; ends the process where the grader is gone."""
+        head = self._in.read(4)
+        if len(head) < 4:
+            os._exit(0)
+        return plain.parse(self._in.read(struct.unpack("!I", head)[0]))
+
+    def send(self, message: Any) -> None:
+        """Writes one message."""
+        text = plain.json.dumps(message, separators=(",", ":")).encode()
+        data = memoryview(struct.pack("!I", len(text)) + text)
+        while data:
+            data = data[os.write(self._out, data) :]
+
+
+def main(setup: dict[str, Any]) -> None:
+    """Takes the answer, then case after case, until the grader hangs up.
+
+    Args:
+        setup: ``fds``: one to read requests from, one to write results to; ``limits``.
+    """
+    pipe = Pipe(*setup["fds"])
+    limit = int(setup["limits"]["result_mb"]) * 1024 * 1024 * 3 // 4
+    answer = pipe.receive()
+    space: dict[str, Any] = {"__name__": "__main__", "__builtins__": __builtins__}
+    for name in answer["others"]:
+        space[name] = _ask(pipe, name)
+    failed = _define(space, answer)
+    for name in answer["others"]:
+        space[name] = _ask(pipe, name)  # the student's own, if there is one, stands back
+    pipe.send(failed or ["ready"])
+    while True:
+        case = pipe.receive()
+        pipe.send(_call(space, answer, case, limit))
+
+
+def _define(space: dict[str, Any], answer: dict[str, Any]) -> list[Any] | None:
+    for source in [*answer["helpers"], answer["source"]]:
+        last = source is answer["source"]
+        try:
+            code = compile(source, _ANSWER if last else "<helper>", "exec")
+        except (SyntaxError, ValueError) as error:
+            if last:
+                return ["missing", "syntax", _text(error)]
+            continue
+        try:
+            exec(code, space)
+        except BaseException as error:
+            if last:
+                return ["missing", "source_raised", f"{type(error).__name__}: {_text(error)}"]
+    if not callable(space.get(answer["function"])):
+        return ["missing", "not_defined", answer["function"]]
+    return None
+
+
+def _call(space: dict[str, Any], answer: dict[str, Any], case: Any, limit: int) -> list[Any]:
+    arguments = plain.untag(case["arguments"])
+    try:
+        value = _run(case["call"], space[answer["function"]], arguments)
+    except BaseException as error:
+        line = _line(error)
+        return ["raised", type(error).__name__[:200], _text(error), line]
+    try:
+        written = plain.encode(value, limit).decode()
+        value = plain.json.loads(written)
+    except plain.NotPlain as error:
+        return ["not_plain", str(error)[:200]]
+    except BaseException as error:
+        return ["not_plain", f"{type(value).__name__} ({type(error).__name__})"[:200]]
+    try:
+        after = plain.tag(arguments)
+    except BaseException:
+        return ["changed_input", value, None]
+    # JSON's own text, since NaN is not equal to itself
+    if plain.json.dumps(after) != plain.json.dumps(case["arguments"]):
+        fits = len(plain.json.dumps(after)) <= limit // 2
+        return ["changed_input", value if fits else None, after if fits else None]
+    return ["value", value]
+
+
+def _run(kind: str, function: Any, arguments: tuple[Any, ...]) -> Any:
+    if kind == "run_ranks":
+        from parlab.lesson.rank_threads import PerRank, run_ranks
+
+        size, *rest = arguments
+        given = [PerRank(item["per_rank"]) if _is_per_rank(item) else item for item in rest]
+        return run_ranks(size, function, *given).results
+    return function(*arguments)
+
+
+def _is_per_rank(item: Any) -> bool:
+    return isinstance(item, dict) and list(item) == ["per_rank"]
+
+
+def _ask(pipe: Pipe, name: str) -> Any:
+    """A stand-in for another TODO's function: the grader has it run elsewhere."""
+
+    def ask(*arguments: Any) -> Any:
+        pipe.send(["ask", name, plain.tag(arguments)])
+        kind, *rest = pipe.receive()
+        if kind == "value":
+            return plain.untag(rest[0])
+        raise RuntimeError(f"{name}: {rest[1] if len(rest) > 1 else rest}")
+
+    ask.__name__ = name
+    return ask
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)[:2000]
+    except BaseException:
+        return ""
+
+
+def _line(error: BaseException) -> int | None:
+    """The last line of the answer's own source that the exception passed."""
+    try:
+        frames = traceback.extract_tb(error.__traceback__)
+        return next((f.lineno for f in reversed(frames) if f.filename == _ANSWER), None)
+    except BaseException:
+        return None

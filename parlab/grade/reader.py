@@ -1,0 +1,114 @@
+"""The warm parent of readers: processes that run nbval on one notebook each and can be lost.
+
+What a kernel says is read here and nowhere else, under a memory limit. ``python -m
+parlab.grade.reader SETTINGS`` imports pytest and nbval once, then forks a reader for each request
+``{"folder": …, "limits": …, "skip": […]}``. The reader runs ``notebook.ipynb`` in the folder and
+leaves ``outcome.json`` there, of bounded size.
+"""
+
+import contextlib
+import gc
+import json
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbval import plugin as nbval
+
+from parlab.grade import forkserver, nbval_plugin, provisioner
+from parlab.grade.limits import MB
+
+_MEMORY_MB = 768  # a reader's own, on top of what it is born with
+_LOG_MB = 4
+_PLUGINS = ("cacheprovider", "doctest", "junitxml", "pastebin", "unittest", "stepwise", "faulthandler",
+            "setuponly", "setupplan", "threadexception", "unraisableexception", "logging", "debugging",
+        "recwarn", "monkeypatch", "tmpdir", "freeze_support", "warnings",
+            "subtests", "terminalprogress")  # fmt: skip
+
+
+class Reader(forkserver.Child):
+    """A reader as its parent sees it."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def look(self) -> None:
+        """Its own limits bind it."""
+
+    def kill(self) -> None:
+        """Its kernel dies with its connection."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+    def ended(self, status: int, usage: Any) -> dict[str, Any]:
+        """How it ended; the outcome is in the folder."""
+        return {
+            "status": os.waitstatus_to_exitcode(status),
+            "peak_memory_mb": round(usage.ru_maxrss / 1024, 1),
+            "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 3),
+        }
+
+
+def start(request: dict[str, Any], fds: list[int]) -> Reader:
+    """Forks a reader."""
+    pid = os.fork()
+    if pid == 0:
+        code = 70
+        try:
+            code = _read(request)
+        finally:
+            os._exit(code)
+    return Reader(pid)
+
+
+def _read(request: dict[str, Any]) -> int:
+    os.setsid()
+    os.chdir(request["folder"])
+    log = os.open("pytest.log", os.O_WRONLY | os.O_CREAT, 0o600)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.closerange(3, 4096)
+    gc.enable()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_LOG_MB * MB, _LOG_MB * MB))
+    with open("/proc/self/statm" if os.path.exists("/proc/self/statm") else os.devnull) as file:
+        pages = int((file.read().split() or ["0"])[0])
+    if pages:
+        space = pages * resource.getpagesize() + _MEMORY_MB * MB
+        resource.setrlimit(resource.RLIMIT_AS, (space, space))
+    limits = request["limits"]
+    os.environ["PARLAB_GRADE_LIMITS"] = json.dumps(limits)
+    sound = nbval_plugin.Sound(limits, frozenset(request["skip"]))
+    arguments = [
+        "-c", os.devnull, "--noconftest", "--rootdir", ".", "--color=no", "--tb=short", "-qq",
+        "-p", "no:cacheprovider", "--assert=plain", "--capture=no", "-o", "addopts=",
+        f"--nbval-cell-timeout={limits['cell_seconds']}",
+        "--nbval-lax", f"--nbval-kernel-name={request['kernel']}", "notebook.ipynb",
+    ]  # fmt: skip
+    for name in _PLUGINS[1:]:
+        arguments[:0] = ["-p", f"no:{name}"]
+    code = pytest.main(arguments, plugins=[nbval, sound])
+    sys.stdout.flush()
+    sound.write(Path("outcome.json"), int(code))
+    return 0
+
+
+def main() -> None:
+    """Serves until standard input ends."""
+    settings = json.loads(sys.argv[1])
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    provisioner.register(settings["provisioner"])
+    server = forkserver.ForkServer(settings["path"], start)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    print(json.dumps({"ready": True}), flush=True)
+    server.serve()
+
+
+if __name__ == "__main__":
+    main()
