@@ -8,6 +8,7 @@ helper. Everything else of the student's own cells is *scratch*: it stays where 
 that is scored depends on it.
 """
 
+import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -42,15 +43,15 @@ def loose_statements(
     pristine = _pristine_pieces(course, language)
     found = []
     for cell in cells:
-        if cell.pristine and not (cell.course_id or "").startswith("todo-"):
+        if cell.pristine and not _is_todo(cell):
             continue
-        shipped = pristine.get(cell.course_id or "", [])
-        sources = {piece.source for piece in shipped}
-        bound = {name for piece in shipped for name in piece.binds}
-        for piece in cell.pieces:
-            if piece.binds & functions or piece.source in sources:
+        shipped = {} if _is_todo(cell) else pristine.get(cell.course_id or "", {})
+        own = {_code(piece): piece for piece in cell.pieces} if shipped else {}
+        edited = {name for text, names in shipped.items() if text not in own for name in names}
+        for text, piece in own.items() if shipped else ((None, piece) for piece in cell.pieces):
+            if piece.binds & functions or text in shipped:
                 continue
-            if piece.binds and piece.binds <= bound:  # restored: the pristine value counts
+            if piece.binds and piece.binds <= edited:  # restored: the pristine value counts
                 continue
             found.append(Loose(piece, cell.index, owner.get(id(piece))))
     return found
@@ -96,6 +97,10 @@ def source_of(found: Sequence[Loose]) -> list[str]:
     return [without_marker(joined([item.piece for item in group])) for group in groups]
 
 
+def _is_todo(cell: CodeCell) -> bool:
+    return bool(cell.course_id) and str(cell.course_id).startswith("todo-")
+
+
 def _serves(
     piece: Piece, names: set[str], data: set[str], tasks: frozenset[str], imported: set[str]
 ) -> bool:
@@ -114,10 +119,20 @@ def _serves(
 _MODULES = frozenset({"torch", "np", "numpy", "random", "sys", "math", "warnings"})
 
 
-def _pristine_pieces(course: Course, language: str) -> dict[str, list[Piece]]:
+def _pristine_pieces(course: Course, language: str) -> dict[str, dict[str, frozenset[str]]]:
+    """Cell id → its statements, and the names that each binds."""
     found = {}
     for cell in course.exercise[language].cells:
         if cell.cell_type == "code":
             tree, _ = parse_code(cell.source)
-            found[str(cell.id)] = pieces(cell.source, tree) if tree else []
+            cut = pieces(cell.source, tree) if tree else []
+            found[str(cell.id)] = {_code(piece): piece.binds for piece in cut}
     return found
+
+
+def _code(piece: Piece) -> str:
+    """The statement without comments and layout."""
+    try:
+        return "\n".join(ast.dump(node) for node in piece.nodes)
+    except RecursionError:
+        return piece.source

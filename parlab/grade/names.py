@@ -70,6 +70,18 @@ def joined(found: Sequence[Piece]) -> str:
     return "\n".join(parts)
 
 
+def from_outside(found: Sequence[Piece]) -> set[str]:
+    """The names that pieces, run in order, take from what ran before them."""
+    bound: set[str] = set()
+    outside: set[str] = set()
+    for piece in found:
+        outside |= piece.at_once - bound
+        bound |= piece.binds
+    for piece in found:
+        outside |= piece.takes - piece.at_once - bound
+    return outside
+
+
 def definitions(tree: ast.AST, name: str) -> Iterator[ast.stmt]:
     """Statements at module level, also inside ``if``, ``try`` and ``with``, that bind ``name``."""
     for node in _module_level(tree):
@@ -97,8 +109,8 @@ def _piece(source: str, nodes: list[ast.stmt]) -> Piece:
     return Piece(
         source,
         frozenset(binds),
-        frozenset(_taken(source, nodes) - BUILTINS),
-        frozenset(at_once - BUILTINS),
+        frozenset((_taken(source, nodes) | at_once) - BUILTINS - {""}),
+        frozenset(at_once - BUILTINS - {""}),
         frozenset(changes),
         all(_is_setting(node) for node in nodes),
         all(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes),
@@ -190,6 +202,8 @@ def _read_now(node: ast.stmt) -> set[str]:
         part = waiting.pop()
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             found.add(part.id)
+        if isinstance(part, ast.AugAssign):
+            found.add(_root(part.target))
         if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
             waiting += [*part.decorator_list, *part.args.defaults]
             waiting += [default for default in part.args.kw_defaults if default]
@@ -220,7 +234,9 @@ def _taken(source: str, nodes: list[ast.stmt]) -> set[str]:
         waiting += table.get_children()
         module = table.get_type() == "module"
         for symbol in table.get_symbols():
-            if symbol.is_referenced() and (module or symbol.is_global()):
+            # What a function declares global and changes, it may read first: `n += 1`.
+            used = symbol.is_referenced() or (symbol.is_declared_global() and not module)
+            if used and (module or symbol.is_global()):
                 found.add(symbol.get_name())
     return found
 

@@ -121,7 +121,9 @@ class Sound:
         number = _check_number(item)
         if number:
             done = "passed" if not shown and status == "ok" else "failed"
-            self._checks[number] = "not_done" if shown and name == "NotDone" else done
+            state = "not_done" if shown and name == "NotDone" else done
+            if self._checks.get(number) in (None, "unknown", "passed"):  # the first that is not
+                self._checks[number] = state
 
     def _end(self, status: str, text: str, item: Any) -> None:
         self._kernel = getattr(item.parent, "kernel", None) or self._kernel

@@ -84,7 +84,7 @@ def _read(request: dict[str, Any]) -> int:
     os.environ["PARLAB_GRADE_LIMITS"] = json.dumps(limits)
     sound = nbval_plugin.Sound(limits, frozenset(request["skip"]))
     arguments = [
-        "-c", os.devnull, "--noconftest", "--rootdir", ".", "--color=no", "--tb=short", "-qq",
+        "-c", os.devnull, "--noconftest", "--rootdir", request["folder"], "--confcutdir", request["folder"], "--color=no", "--tb=short", "-qq",
         "-p", "no:cacheprovider", "--assert=plain", "--capture=no", "-o", "addopts=",
         f"--nbval-cell-timeout={limits['cell_seconds']}",
         "--nbval-lax", f"--nbval-kernel-name={request['kernel']}", "notebook.ipynb",

@@ -93,6 +93,8 @@ def _read(index: int, cell: Cell, course: Course, lines: "_Lines") -> CodeCell:
     course_id, pristine = course.known_cells.get(plain_text(cell.source)), True
     if course_id is None:
         course_id, pristine = _edited_form(cell, marker, course, lines), False
+    if pristine and not str(course_id).startswith("todo-"):  # restored whole: not looked into
+        return CodeCell(index, cell, marker, Cleaned(cell.source, None), (), course_id, True)
     cleaned = clean(cell.source)
     cut = pieces(cleaned.source, cleaned.tree) if cleaned.tree else []
     return CodeCell(index, cell, marker, cleaned, tuple(cut), course_id, pristine)

@@ -14,7 +14,7 @@ from parlab.grade.course import Course
 from parlab.grade.damaged import NotANotebook, Parsed, parse
 from parlab.grade.helpers import Loose, loose_statements, needed, source_of
 from parlab.grade.markers import marker_of
-from parlab.grade.names import joined
+from parlab.grade.names import from_outside, joined
 from parlab.grade.reading import (
     CodeCell,
     known_count,
@@ -124,9 +124,8 @@ def _helper_blocks(
     blocks: dict[int, list[Loose]] = {}
     placed: set[int] = set()
     for answer in answers:
-        wanted = {name for piece in answer.pieces for name in piece.takes}
         number = answer.todo.number
-        found = needed(wanted, pool, course.functions, number)
+        found = needed(from_outside(answer.pieces), pool, course.functions, number)
         blocks[number] = [item for item in found if id(item) not in placed]
         placed |= {id(item) for item in found}
     return blocks

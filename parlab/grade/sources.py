@@ -1,13 +1,13 @@
 """What has to run before one answer can be called by itself: the set-up, course cells, helpers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from nbformat import NotebookNode
 
 from parlab.grade.clean import clean
 from parlab.grade.course import Course
 from parlab.grade.helpers import Loose, needed, source_of
-from parlab.grade.names import Piece, pieces
+from parlab.grade.names import Piece, from_outside, pieces
 from parlab.grade.types import Rebuilt
 
 _PLACED = 1_000_000  # where the student's statements stand: after all of the course's
@@ -50,7 +50,7 @@ def _before(
     own = _course_statements(book, course)
     bound = {name for item in helpers for name in item.piece.binds}
     pool = [*(item for item in own if not item.piece.binds & bound), *helpers]
-    wanted = _taken(_pieces(answer))
+    wanted = from_outside(_pieces(answer))
     return (course.setup(language), *source_of(needed(wanted, pool, course.functions, None)))
 
 
@@ -71,6 +71,3 @@ def _pieces(source: str) -> list[Piece]:
     cleaned = clean(source)
     return pieces(cleaned.source, cleaned.tree) if cleaned.tree else []
 
-
-def _taken(found: Iterable[Piece]) -> set[str]:
-    return {name for piece in found for name in piece.takes}

@@ -64,7 +64,7 @@ def find_answer(
         return _broken(todo, broken[-1])
     if defining:
         kept = _pieces_for(defining[-1], todo, course)
-        source = _headed(joined(kept), todo)
+        source = _headed(_source(defining[-1], kept), todo)
         return Answer(todo, STUB, source, (defining[-1].index,), tuple(kept))
     prose = [cell for cell in hidden if cell.course_id == own_id and list(_definers(cell, todo))]
     if prose:
@@ -131,12 +131,12 @@ def _assemble(todo: Todo, written: Sequence[CodeCell], course: Course) -> Answer
     used: list[int] = []
     for cell in list(reversed(written))[:_WRAPPED]:
         part = _pieces_for(cell, todo, course)
-        whole = len(part) == len(cell.pieces) and not kept
+        source = _source(cell, part) if not kept else ""
         kept = part + kept
         used.insert(0, cell.index)
         if not _reads_first(kept, todo.function):
             break
-    source = cell.cleaned.source if whole and len(used) == 1 else joined(kept)
+    source = source or joined(kept)
     return Answer(todo, ANSWERED, _headed(source, todo), tuple(used), tuple(kept))
 
 
@@ -157,6 +157,11 @@ def _pieces_for(cell: CodeCell, todo: Todo, course: Course) -> list[Piece]:
             continue
         kept.append(piece)
     return kept
+
+
+def _source(cell: CodeCell, kept: Sequence[Piece]) -> str:
+    """The cell as it is where all of it is kept, else its pieces."""
+    return cell.cleaned.source if len(kept) == len(cell.pieces) else joined(kept)
 
 
 def _piece_is_stub(node: ast.stmt, todo: Todo) -> bool:
@@ -217,7 +222,7 @@ def _from_prose(todo: Todo, cell: CodeCell, course: Course) -> Answer:
     kept = _pieces_for(cell, todo, course)
     note: Note = ("answer_was_prose", {"todo": todo.number, "cell": cell.index + 1})
     state = STUB if _only_stubs(cell, todo) else ANSWERED
-    source = _headed(joined(kept), todo)
+    source = _headed(_source(cell, kept), todo)
     return Answer(todo, state, source, (cell.index,), tuple(kept), (note,))
 
 

@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import gc
 import importlib
+import io
 import json
 import os
 import pkgutil
@@ -33,7 +34,14 @@ from parlab.grade.sandbox import filter as call_filter
 
 PORTS = 5  # shell, iopub, stdin, control and heartbeat
 _WARM = ("torch", "matplotlib.pyplot", "matplotlib.font_manager", "matplotlib_inline.backend_inline")
-_WARM_KERNEL = ("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.debugger", "IPython")
+# What ipykernel, IPython's tracebacks and torch import only when they are first needed.
+_WARM_KERNEL = (
+    "ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.debugger", "IPython.core.completerlib",
+    "IPython.core.debugger", "IPython.core.oinspect", "IPython.core.logger", "pdb",
+    "IPython.extensions.storemagic", "tornado.platform.asyncio", "stack_data", "pure_eval",
+    "executing", "asttokens", "pygments.formatters.terminal256", "pygments.styles",
+    "torch._subclasses.schema_check_mode", "torch.utils._device",
+)  # fmt: skip
 _FIRST_USER = 1_700_000_000  # users of sandboxes, where the grader is root: nobody's
 _HIGH = 1000  # more files than the warm parent has open
 _MEMORY_SLACK_MB = 256  # above the address space's limit, so that one process sees MemoryError
@@ -301,6 +309,17 @@ def warm(fork: bool) -> None:
     gc.collect()
     gc.freeze()  # children need not copy what they never touch
     gc.disable()
+
+
+def _draw_once() -> None:
+    """Loads the fonts and whatever else a first figure needs."""
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots()
+    axes.plot([1, 2], label="$x^2$")
+    axes.legend()
+    figure.savefig(io.BytesIO(), format="png", bbox_inches="tight")
+    pyplot.close(figure)
 
 
 def _shut_in(settings: Settings) -> None:

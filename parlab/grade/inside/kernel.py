@@ -57,6 +57,7 @@ def main(setup: dict[str, Any]) -> None:
     config = Config()
     config.HistoryManager.enabled = False
     config.HistoryAccessor.enabled = False
+    config.InteractiveShell.xmode = "Plain"  # whose lines need no parsing of the source
     config.Session.key = setup["key"].encode()
     config.IPKernelApp.capture_fd_output = False
     config.IPKernelApp.log_level = 50
