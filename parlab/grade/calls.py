@@ -163,7 +163,12 @@ class Session:
         end = time.monotonic() + self._limits.case_seconds
         self._send(first, end)
         word = self._receive(end)
-        return None if word[0] == "ready" else _result(word)
+        if word[0] == "ready":
+            return None
+        try:
+            return _result(word)
+        except plain.PlainError as error:
+            raise SandboxLost("tampered", str(error)) from None
 
     def call(self, case: Case, others: Mapping[str, "Session"]) -> Result:
         """One call.

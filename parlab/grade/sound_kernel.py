@@ -7,7 +7,6 @@ cannot have sent, ends the run.
 
 # mypy: disable-error-code="no-untyped-call"
 
-import os
 import time
 from collections import Counter, deque
 from queue import Empty
@@ -158,8 +157,6 @@ class SoundKernel(RunningKernel):  # type: ignore[misc]
             self._broken.close(0)
             for item in self._sockets.values():
                 item.close(0)
-            for port in range(1, 6):
-                os.unlink(f"{self.km.ip}-{port}")
             del self.km
 
     def _send(self, kind: str, content: dict[str, Any]) -> str:

@@ -59,7 +59,7 @@ class Warm:
         self.fork = fork and sys.platform != "darwin"  # a macOS framework may abort in a fork
         self.course = course.resolve()
         self.folder = ""
-        self.memory_by = ""
+        self.memory_by = self.groups = ""
         self._processes: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
         self._count = 0
@@ -91,7 +91,7 @@ class Warm:
             zygote = self._spawn("parlab.grade.zygote", json.dumps(asdict(settings)))
             reader = self._spawn("parlab.grade.reader", json.dumps(self._reader_settings()))
             word = self._ready(zygote)
-            self.memory_by = word["memory_by"]
+            self.memory_by, self.groups = word["memory_by"], word["groups"]
             self._ready(reader)
             self._probe()
         except BaseException:

@@ -22,6 +22,7 @@ import socket
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -69,10 +70,18 @@ class Settings:
 class Sandbox(forkserver.Child):
     """A child in its namespaces, watched from outside."""
 
-    def __init__(self, pid: int, limits: Limits, errors: int, group: cgroups.Group | None) -> None:
+    def __init__(
+        self,
+        pid: int,
+        limits: Limits,
+        errors: int,
+        group: cgroups.Group | None,
+        scratch: str | None,
+        clean_up: Callable[[], None],
+    ) -> None:
         self.pid = pid
-        self.scratch: str | None = None
         self._limits, self._errors, self._group = limits, errors, group
+        self._scratch, self._clean_up = scratch, clean_up
         self._began = time.monotonic()
         self._cpu, self._peak = 0.0, 0.0
         self._reason: str | None = None
@@ -86,7 +95,10 @@ class Sandbox(forkserver.Child):
             self._stop("cpu")
         if time.monotonic() - self._began > self._limits.wall_seconds:
             self._stop("wall")
-        if self._group is None and _BORN_WITH is not None:
+        if self._group is not None:
+            if self._group.ran_out():  # one of its processes was killed: so are the others
+                self._stop("memory")
+        elif _BORN_WITH is not None:
             allowed = (self._limits.memory_mb + _MEMORY_SLACK_MB) * MB
             held = watch.new_bytes(group, _BORN_WITH, allowed)
             self._peak = max(self._peak, held / MB)
@@ -95,13 +107,14 @@ class Sandbox(forkserver.Child):
 
     def kill(self) -> None:
         """The first process of a pid namespace takes all the others with it."""
-        if self.scratch is not None:  # no namespace: everything that descends from it
+        if self._scratch is not None:  # no namespace: everything that descends from it
             for process in watch.members(self.pid, watch.processes()):
                 _kill(process.pid)
         _kill(self.pid)
 
     def ended(self, status: int, usage: Any) -> dict[str, Any]:
         """How it ended, what it used, and what went wrong before student code ran."""
+        self._clean_up()
         error = os.read(self._errors, 4000).decode(errors="replace")
         os.close(self._errors)
         word: dict[str, Any] = {
@@ -121,10 +134,10 @@ class Sandbox(forkserver.Child):
             if self._group.ran_out():
                 word["reason"] = "memory"
             self._group.remove()
-        if self.scratch is not None:
+        if self._scratch is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
-            shutil.rmtree(self.scratch, ignore_errors=True)
+            shutil.rmtree(self._scratch, ignore_errors=True)
         return word
 
     def _stop(self, reason: str) -> None:
@@ -150,6 +163,11 @@ class Zygote:
         """Who bounds the memory of a whole submission: ``cgroup`` or ``watch``."""
         return "cgroup" if self._groups and self._groups.version else "watch"
 
+    @property
+    def groups(self) -> str:
+        """What the names of this one's control groups begin with."""
+        return str(self._first_user)
+
     def start(self, request: dict[str, Any], fds: list[int]) -> Sandbox:
         """Forks the child for a request: ``kernel``, ``call`` or ``probe``."""
         limits = Limits(**request["limits"])
@@ -160,8 +178,7 @@ class Zygote:
         shut_in = self._settings.shut_in
         group = None
         if self._groups:
-            name = f"{self._first_user}-{number}"
-            group = self._groups.group(name, limits.memory_mb + _MEMORY_SLACK_MB)
+            group = self._groups.group(f"{self.groups}-{number}", limits.memory_mb + _MEMORY_SLACK_MB)
         errors, report = os.pipe()
         scratch = None if shut_in else tempfile.mkdtemp(prefix="parlab-run-")
         pid = self._fork()
@@ -170,9 +187,8 @@ class Zygote:
         os.close(report)
         for item in sockets:
             item.close()
-        sandbox = Sandbox(pid, limits, errors, group)
-        sandbox.scratch = scratch
-        return sandbox
+        name = request["name"] if sockets else ""
+        return Sandbox(pid, limits, errors, group, scratch, lambda: self._unlink(name))
 
     def _fork(self) -> int:
         """A child that is the first process of a new pid namespace."""
@@ -204,6 +220,11 @@ class Zygote:
         finally:
             os.chdir("/")
         return made
+
+    def _unlink(self, name: str) -> None:
+        for port in range(1, PORTS + 1) if name else ():
+            with contextlib.suppress(OSError):
+                os.unlink(f"{name}-{port}", dir_fd=self._folder)
 
     def _become(
         self,
@@ -364,7 +385,7 @@ def main() -> None:
     except Exception as error:
         _say({"error": f"{type(error).__name__}: {error}"})
         sys.exit(1)
-    _say({"ready": True, "memory_by": zygote.memory_by})
+    _say({"ready": True, "memory_by": zygote.memory_by, "groups": zygote.groups})
     server.serve()
 
 
