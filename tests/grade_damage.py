@@ -81,7 +81,8 @@ def helper_in_check(book: Notebook, answers: dict[int, tuple[str, str]]) -> None
 def decorated(book: Notebook, answers: dict[int, tuple[str, str]]) -> None:
     helper = (
         "import functools as ft\n\ndef traced(fn):\n    @ft.wraps(fn)\n"
-        "    def run(*args, **kwargs):\n        CALLS['n'] += 1\n        return fn(*args, **kwargs)\n"
+        "    def run(*args, **kwargs):\n        CALLS['n'] += 1\n"
+        "        return fn(*args, **kwargs)\n"
         "    return run\n\nCALLS = {}\nCALLS['n'] = 0\nCALLS.update(seen=0)\n"
     )
     book["cells"].insert(find(book, "# TODO 1 ·"), code(helper))
@@ -181,8 +182,8 @@ def format_three(book: Notebook) -> Notebook:
     for cell in book["cells"]:
         kind = cell["cell_type"]
         key = "input" if kind == "code" else "source"
-        cells.append({"cell_type": kind, "metadata": {}, key: cell["source"], "language": "python",
-                      "outputs": [], "collapsed": False})  # fmt: skip
+        cells.append({"cell_type": kind, "metadata": {}, key: cell["source"], "outputs": [],
+                      "language": "python", "collapsed": False})  # fmt: skip
     return {"nbformat": 3, "nbformat_minor": 0, "metadata": {"name": ""},
             "worksheets": [{"cells": cells, "metadata": {}}]}  # fmt: skip
 

@@ -23,8 +23,8 @@ _CLASH = {
     "helper_in_check": ("checks_deleted", "checks_as_markdown", "checks_edited"),
     "wrapped_later": ("todos_as_markdown",),
 }
-_SURNAMES = "王 李 张 刘 陈 杨 黄 赵 吴 周 Müller O'Brien Smith García Nguyễn Ivanov Kaplan Sørensen".split()
-_GIVEN = "伟 芳 娜 敏 静 丽 强 磊 军 洋 Ann José Zoë Bob Mei-Lin Łukasz Sam Thị".split()
+_SURNAMES = (*"王李张刘陈杨黄赵吴周", "Müller", "O'Brien", "Smith", "García", "Nguyễn", "Kaplan")
+_GIVEN = (*"伟芳娜敏静丽强磊军洋", "Ann", "José", "Zoë", "Bob", "Mei-Lin", "Łukasz", "Sam", "Thị")
 
 
 @dataclass
@@ -247,7 +247,9 @@ class _Maker:
             place = ROOT / "notebooks" / f"{self.chance.choice(others)}.ipynb"
             return self.lost(place.read_bytes(), "wrong_lesson")
         book = self.book()
-        book["cells"] = [code("# TODO 1 · some_other_function\ndef some_other_function(): return 1")]
+        book["cells"] = [
+            code("# TODO 1 · some_other_function\ndef some_other_function(): return 1")
+        ]
         return self.lost(encoded(book), "wrong_lesson")
 
 

@@ -203,7 +203,7 @@ def _read(found: Found) -> tuple[Parsed | None, Note | None]:
 
 def _without_notebook(key: str, person: Person, student: Student, notes: list[Note]) -> Submission:
     """A student who handed in something, but no notebook."""
-    real = [item for item in student.others if item.kind != EMPTY]
+    real = [item for item in student.others if item.kind != EMPTY and not item.problem]
     path = show_path((real or student.others)[0]) if student.others else ""
     problems = [item.problem for item in student.others if item.problem]
     if not real and problems:

@@ -11,6 +11,7 @@ that is scored depends on it.
 import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from parlab.grade.clean import parse_code
 from parlab.grade.course import Course
@@ -43,9 +44,9 @@ def loose_statements(
     pristine = _pristine_pieces(course, language)
     found = []
     for cell in cells:
-        if cell.pristine and not _is_todo(cell):
+        if cell.pristine and not _is_task(cell):
             continue
-        shipped = {} if _is_todo(cell) else pristine.get(cell.course_id or "", {})
+        shipped = {} if _is_task(cell) else pristine.get(cell.course_id or "", {})
         own = {_code(piece): piece for piece in cell.pieces} if shipped else {}
         edited = {name for text, names in shipped.items() if text not in own for name in names}
         for text, piece in own.items() if shipped else ((None, piece) for piece in cell.pieces):
@@ -97,8 +98,9 @@ def source_of(found: Sequence[Loose]) -> list[str]:
     return [without_marker(joined([item.piece for item in group])) for group in groups]
 
 
-def _is_todo(cell: CodeCell) -> bool:
-    return bool(cell.course_id) and str(cell.course_id).startswith("todo-")
+def _is_task(cell: CodeCell) -> bool:
+    """Whether learners write in it: a TODO's cell or the optional one."""
+    return str(cell.course_id or "").startswith(("todo-", "extra"))
 
 
 def _serves(
@@ -119,6 +121,7 @@ def _serves(
 _MODULES = frozenset({"torch", "np", "numpy", "random", "sys", "math", "warnings"})
 
 
+@lru_cache(maxsize=8)
 def _pristine_pieces(course: Course, language: str) -> dict[str, dict[str, frozenset[str]]]:
     """Cell id → its statements, and the names that each binds."""
     found = {}

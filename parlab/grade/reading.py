@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from parlab.grade.clean import Cleaned, clean
 from parlab.grade.course import Course, plain_text
@@ -44,7 +45,7 @@ class CodeCell:
 
 def read_cells(cells: Sequence[Cell], course: Course) -> list[CodeCell]:
     """The code cells of a notebook, in order."""
-    lines = _Lines(course)
+    lines = _lines(course)
     return [
         _read(index, cell, course, lines)
         for index, cell in enumerate(cells)
@@ -74,12 +75,20 @@ def language_of_cells(cells: Iterable[Cell], course: Course) -> str:
     """The language whose course cells the notebook holds most of; Chinese where they tie."""
     texts = {plain_text(cell.source) for cell in cells}
     counts: Counter[str] = Counter()
-    for books in (course.exercise, course.twin, course.solution):
-        for language, book in books.items():
-            counts[language] = max(
-                counts[language], len(texts & {plain_text(cell.source) for cell in book.cells})
-            )
+    for language, known in _books(course):
+        counts[language] = max(counts[language], len(texts & known))
     return max(course.exercise, key=lambda language: (counts[language], language == "zh"))
+
+
+@lru_cache(maxsize=8)
+def _books(course: Course) -> list[tuple[str, set[str]]]:
+    """Language and cells of every notebook of the lesson."""
+    groups = (course.exercise, course.twin, course.solution)
+    return [
+        (language, {plain_text(cell.source) for cell in book.cells})
+        for books in groups
+        for language, book in books.items()
+    ]
 
 
 def known_count(cells: Iterable[Cell], course: Course) -> int:
@@ -117,9 +126,15 @@ def _plausible(marker: Marker, course: Course) -> bool:
     return marker.cell_id in ids
 
 
+@lru_cache(maxsize=8)
 def _code_ids(course: Course) -> set[str]:
     book = next(iter(course.exercise.values()))
     return {cell.id for cell in book.cells if cell.cell_type == "code"}
+
+
+@lru_cache(maxsize=8)
+def _lines(course: Course) -> "_Lines":
+    return _Lines(course)
 
 
 class _Lines:

@@ -50,6 +50,7 @@ def rebuild(content: bytes, course: Course) -> Rebuilt:
     pool = loose_statements(cells, answers, course, language)
     blocks = _helper_blocks(answers, pool, course)
     notebook = _compose(course, language, answers, blocks, _scratch(cells, answers, blocks, course))
+    _put_extra(notebook, cells)
     notes = [
         *parsed.notes,
         *(note for answer in answers for note in answer.notes),
@@ -198,6 +199,14 @@ def _compose(
         own += _added("scratch", scratch.get(cell.id, ()), len(own))
     notebook.cells = own
     return notebook
+
+
+def _put_extra(notebook: NotebookNode, cells: Sequence[CodeCell]) -> None:
+    """The student's answer to the optional task, which is run and not scored."""
+    written = [c for c in cells if c.course_id == "extra" and not c.pristine and c.cleaned.tree]
+    for cell in notebook.cells:
+        if cell.id == "extra" and written:
+            cell.source = written[-1].cleaned.source
 
 
 def _role(cell: NotebookNode) -> dict[str, Any]:

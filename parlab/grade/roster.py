@@ -9,7 +9,8 @@ A submission is matched by the first of these that finds someone:
 1. the LMS's own number (Moodle's participant, Canvas's ID);
 2. login, student number or e-mail address, whole;
 3. the name, whole: upper and lower case, accents, blanks and the order of its parts do not matter;
-4. a login, number or name that stands within the file's or folder's name.
+4. a login, number or name that stands within the file's or folder's name (the LMS's own numbers
+   too, from four digits on).
 
 Several found at one step: ambiguous, the submission keeps the name it came with and it is reported.
 """
@@ -149,8 +150,10 @@ def decode(content: bytes) -> str:
     """The text of a table in the encodings that LMSs and Excel write."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return content.decode("utf-16", "replace")
-    if content[1:2] == b"\0":
-        return content.decode("utf-16-le", "replace")
+    start = content[:2_000]
+    if start.count(0) * 5 > len(start):  # UTF-16 without its mark
+        little = start[1::2].count(0) >= start[::2].count(0)
+        return content.decode("utf-16-le" if little else "utf-16-be", "replace")
     for encoding in ("utf-8-sig", "gb18030"):
         try:
             return content.decode(encoding)
@@ -165,12 +168,12 @@ def parse_roster(text: str) -> Roster:
     Raises:
         ValueError: it names nobody.
     """
-    text = text.replace("\0", "")
+    text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
     first = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = max(",;\t", key=lambda mark: (_outside_quotes(first, mark), mark == ","))
     table = islice(csv.reader(io.StringIO(text), delimiter=delimiter), _MAX_ROWS)
     rows = [[cell.strip() for cell in row] for row in table]
-    rows = [row for row in rows if any(row)]
+    rows = [row for row in rows if any(map(plain, row))]
     if not rows:
         raise ValueError("it is empty")
     fields = [_BY_HEADER.get(_header(cell)) for cell in rows[0]]
@@ -210,6 +213,8 @@ def _entry(header: Sequence[str], fields: Sequence[str | None], row: Sequence[st
     for key, value in zip(fields, row, strict=False):
         if key and value:
             values.setdefault(key, value)
+        if key == "number" and (len(value) > 3 or _kind(header) == "nbgrader"):
+            exact.add(plain(value))  # in a file's name, or what nbgrader's folders are called
         if key in _EXACT and value:
             exact |= {plain(value)} | ({plain(value.partition("@")[0])} if "@" in value else set())
     first, last = values.get("first", ""), values.get("last", "")
@@ -220,8 +225,6 @@ def _entry(header: Sequence[str], fields: Sequence[str | None], row: Sequence[st
     number = values.get("number", "")
     found = re.search(r"(\d+)$", number)  # Moodle writes "Participant 12345"
     number = found[1] if found and not number.isdigit() and " " in number else number
-    if _header(header[0]) in ("id",) and number:  # nbgrader's id is what its folders are called
-        exact.add(plain(number))
     names = name_forms(full, first, last)
     display = display or next((values[k] for k in (*_EXACT, "number") if k in values), "")
     if not display:

@@ -1,8 +1,7 @@
 """What has to run before one answer can be called by itself: the set-up, course cells, helpers."""
 
 from collections.abc import Sequence
-
-from nbformat import NotebookNode
+from functools import lru_cache
 
 from parlab.grade.clean import clean
 from parlab.grade.course import Course
@@ -26,7 +25,7 @@ def call_sources(rebuilt: Rebuilt, course: Course, todo: int) -> tuple[str, tupl
         for piece in _pieces(source)
     ]
     answer = rebuilt.answers.get(todo, "")
-    return answer, _before(answer, helpers, course, course.exercise[language], language)
+    return answer, _before(answer, helpers, course, language)
 
 
 def solution_sources(
@@ -41,23 +40,24 @@ def solution_sources(
         for piece in _pieces(item.solution[language])
         if not piece.binds & set(course.functions)
     ]
-    return answer, _before(answer, helpers, course, course.exercise[language], language)
+    return answer, _before(answer, helpers, course, language)
 
 
 def _before(
-    answer: str, helpers: Sequence[Loose], course: Course, book: NotebookNode, language: str
+    answer: str, helpers: Sequence[Loose], course: Course, language: str
 ) -> tuple[str, ...]:
-    own = _course_statements(book, course)
+    own = _course_statements(course, language)
     bound = {name for item in helpers for name in item.piece.binds}
     pool = [*(item for item in own if not item.piece.binds & bound), *helpers]
     wanted = from_outside(_pieces(answer))
     return (course.setup(language), *source_of(needed(wanted, pool, course.functions, None)))
 
 
-def _course_statements(book: NotebookNode, course: Course) -> list[Loose]:
+@lru_cache(maxsize=8)
+def _course_statements(course: Course, language: str) -> list[Loose]:
     """Statements of the course's cells between its tasks, checks and drawings."""
     found = []
-    for number, cell in enumerate(book.cells):
+    for number, cell in enumerate(course.exercise[language].cells):
         kind = str(cell.id).partition("-")[0]
         if cell.cell_type != "code" or kind in ("setup", "todo", "check", "extra"):
             continue
@@ -70,4 +70,3 @@ def _course_statements(book: NotebookNode, course: Course) -> list[Loose]:
 def _pieces(source: str) -> list[Piece]:
     cleaned = clean(source)
     return pieces(cleaned.source, cleaned.tree) if cleaned.tree else []
-

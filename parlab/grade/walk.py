@@ -132,7 +132,7 @@ def _file(path: bytes, parts: tuple[str, ...], state: os.stat_result) -> Found:
         if problem:
             raise Unreadable(problem[0], **problem[1])
         with _opened(path) as file:
-            data = file.read(MAX_NOTEBOOK_BYTES + 1)
+            data = file.read(min(state.st_size, MAX_NOTEBOOK_BYTES) + 1)
         if len(data) > MAX_NOTEBOOK_BYTES:
             raise Unreadable("too_large", **_too_large(len(data))[1])
         return data

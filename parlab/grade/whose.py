@@ -123,27 +123,32 @@ def newest_first(notebooks: Iterable[tuple[Found, Identity]]) -> list[tuple[Foun
 
 
 def inside_wrapper(found: list[Found], course: Course) -> tuple[list[Found], str]:
-    """The files below folders that hold the whole class, and the name of the innermost such."""
-    wrapper = ""
-    while found:
-        first = {item.parts[0] for item in found}
-        if len(first) != 1 or any(len(item.parts) == 1 for item in found):
+    """The files below the folders that hold the whole class, and the innermost one's name.
+
+    Looked through are folders that everything lies in, down to where several students' folders or
+    files stand side by side; where that is nowhere, none: it is one student's folder.
+    """
+    inner = found
+    while inner and all(len(item.parts) > 1 for item in inner):
+        first = {item.parts[0] for item in inner}
+        (name, *others) = first
+        if others or identify((name, "x.ipynb"), course.lessons).number:
             break
-        (name,) = first
-        if name != "submitted":
-            if identify((name, "x.ipynb"), course.lessons).rule in ("moodle", "canvas"):
-                break
-            below = {
-                flat_name(item.parts[1], course.lessons) if len(item.parts) == 2 else item.parts[1]
-                for item in found
-            }
-            if len(below) < 2:
-                break
-        wrapper = name.removesuffix(".zip")
-        found = [_without_first(item) for item in found]
-        if name == "submitted":
-            break
-    return found, wrapper
+        inner = [_without_first(item) for item in inner]
+        if name == "submitted" or len(_students_at(inner, course)) > 1:
+            return inner, name.removesuffix(".zip")
+    return found, ""
+
+
+def _students_at(found: Sequence[Found], course: Course) -> set[str]:
+    """Names of folders, and of notebooks that are called more than the lesson, side by side."""
+    names = set()
+    for item in found:
+        name = flat_name(item.parts[0], course.lessons)
+        own = name not in course.lessons and item.name.lower().endswith((*_NOTEBOOK, ".zip"))
+        if len(item.parts) > 1 or own or identify(item.parts, course.lessons).number:
+            names.add(item.parts[0] if len(item.parts) > 1 else name)
+    return names
 
 
 def _without_first(item: Found) -> Found:
