@@ -97,7 +97,9 @@ def call_answer(
             for case in cases if missing is None else ():
                 result = session.call(case, asked)
                 results.append(result)
-                if result[0] == "raised" and any(word in " ".join(result[1:3]) for word in _NO_MEMORY):
+                if result[0] == "raised" and any(
+                    word in " ".join(result[1:3]) for word in _NO_MEMORY
+                ):
                     status = "memory"
         except SandboxLost as lost:
             missing, status = ("missing", lost.status), lost.status

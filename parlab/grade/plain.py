@@ -102,7 +102,10 @@ class _Writer:
         if kind in (list, tuple):
             return ["l" if kind is list else "t", *(self.write(item, depth + 1) for item in value)]  # type: ignore[attr-defined]
         if kind is dict:
-            return ["d", *([self.write(part, depth + 1) for part in pair] for pair in value.items())]  # type: ignore[attr-defined]
+            return [
+                "d",
+                *([self.write(part, depth + 1) for part in pair] for pair in value.items()),
+            ]  # type: ignore[attr-defined]
         if kind.__module__.partition(".")[0] == "torch":
             return self._tensor(value)
         raise NotPlain(kind.__name__)
@@ -192,7 +195,11 @@ class _Reader:
             raw = bytes(1 if byte else 0 for byte in raw)
         flat = torch.frombuffer(bytearray(raw), dtype=dtype) if raw else torch.empty(0, dtype=dtype)
         tensor: Any = flat.reshape(shape).clone()
-        return tensor.requires_grad_(True) if grad and name.startswith(("f", "b", "c")) and name != "bool" else tensor
+        return (
+            tensor.requires_grad_(True)
+            if grad and name.startswith(("f", "b", "c")) and name != "bool"
+            else tensor
+        )
 
 
 def _parse_int(digits: str) -> int:

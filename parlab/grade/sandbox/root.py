@@ -111,7 +111,11 @@ def _accounts(place: str) -> None:
 def _python_folders() -> list[Path]:
     """Where this Python and its packages live."""
     folders = [Path(prefix) / name for prefix in (sys.prefix, sys.base_prefix) for name in _PYTHON]
-    packages = [*site.getsitepackages(), *sys.path, os.path.dirname(os.path.realpath(sys.executable))]
+    packages = [
+        *site.getsitepackages(),
+        *sys.path,
+        os.path.dirname(os.path.realpath(sys.executable)),
+    ]
     folders += [Path(path) for path in packages if path.endswith(("-packages", "/bin"))]
     return [folder.absolute() for folder in folders] + [folder.resolve() for folder in folders]
 

@@ -98,4 +98,3 @@ def _process(pid: int) -> Process:
         fields = file.read().rpartition(b")")[2].split()
     cpu = sum(int(field) for field in fields[11:15]) / _TICKS
     return Process(pid, int(fields[1]), cpu, int(fields[21]) * _PAGE)
-
