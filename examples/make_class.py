@@ -78,7 +78,7 @@ def build() -> dict[str, bytes]:
         "学号,姓名,邮箱",
         *(f"{number},{name},s{number}@example.edu" for name, number in people),
     ]
-    files["roster.csv"] = ("\r\n".join(lines) + "\r\n").encode("utf-8-sig")
+    files["roster.csv"] = ("\n".join(lines) + "\n").encode("utf-8-sig")
     return files
 
 

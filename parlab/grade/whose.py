@@ -53,9 +53,8 @@ def by_student(
         identity = identify(item.parts, course.lessons, submitted)
         if roster and identity.rule in ("folders", "flat"):
             identity = _named_in_roster(item, identity, roster, course)
-        if identity.rule == "flat" and not item.name.lower().endswith(
-            (*_NOTEBOOK, *_INSTEAD, ".zip")
-        ):
+        loose = identity.rule == "flat" and item.kind != EMPTY
+        if loose and not item.name.lower().endswith((*_NOTEBOOK, *_INSTEAD, ".zip")):
             aside.append(item)
             continue
         student = students.setdefault(identity.key, Student(identity))
