@@ -404,7 +404,7 @@ CHEATS = {
         f"{WRONG}import ctypes\nraw = ctypes.cast(id(-1), ctypes.POINTER(ctypes.c_long))\n"
         "raw[3] = 14"
     ),
-    "asserts switched off": f"{WRONG}import sys\nsys.flags = None\n__debug__ if 0 else None",
+    "asserts switched off": f"{WRONG}import sys\nsys.flags = None",
     "hook files": (
         f"{WRONG}import os\nfor name in ('conftest.py', 'pytest.ini', 'sitecustomize.py', 'torch.py',\n"
         "             os.path.expanduser('~/.ipython/profile_default/startup/0.py')):\n"

@@ -6,6 +6,7 @@ value"; who compares is the grader.
 """
 
 import contextlib
+import json
 import os
 import select
 import struct
@@ -109,6 +110,10 @@ def call_answer(
     return CallOutcome(todo, tuple(results), status, tuple(notes))
 
 
+def _is_memory(kind: str, text: str) -> bool:
+    return any(word in f"{kind} {text}" for word in _NO_MEMORY)
+
+
 class Session:
     """A function in a sandbox that takes calls.
 
@@ -198,7 +203,7 @@ class Session:
         raise SandboxLost("timeout", f"more than {_ASKS} calls of other functions")
 
     def _send(self, message: Any, end: float) -> None:
-        text = plain.json.dumps(message, separators=(",", ":")).encode()
+        text = json.dumps(message, separators=(",", ":")).encode()
         data = struct.pack("!I", len(text)) + text
         while data:
             self._wait(self._out, end, writing=True)

@@ -99,13 +99,12 @@ class _Writer:
             return value
         if kind is int:
             return self._int(value)
-        if kind in (list, tuple):
-            return ["l" if kind is list else "t", *(self.write(item, depth + 1) for item in value)]  # type: ignore[attr-defined]
-        if kind is dict:
-            return [
-                "d",
-                *([self.write(part, depth + 1) for part in pair] for pair in value.items()),
-            ]  # type: ignore[attr-defined]
+        if isinstance(value, list | tuple) and kind in (list, tuple):
+            parts = [self.write(item, depth + 1) for item in value]
+            return ["l" if kind is list else "t", *parts]
+        if isinstance(value, dict) and kind is dict:
+            pairs = list(value.items())
+            return ["d", *([self.write(part, depth + 1) for part in pair] for pair in pairs)]
         if kind.__module__.partition(".")[0] == "torch":
             return self._tensor(value)
         raise NotPlain(kind.__name__)

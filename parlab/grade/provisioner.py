@@ -14,8 +14,8 @@ from dataclasses import asdict
 from importlib.metadata import EntryPoint
 from typing import Any
 
-from jupyter_client.provisioning import KernelProvisionerBase
 from jupyter_client.provisioning.factory import KernelProvisionerFactory
+from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 from traitlets import Unicode
 
 from parlab.grade.forkserver import Connection

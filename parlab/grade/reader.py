@@ -24,10 +24,12 @@ from parlab.grade.limits import MB
 
 _MEMORY_MB = 768  # a reader's own, on top of what it is born with
 _LOG_MB = 4
-_PLUGINS = ("cacheprovider", "doctest", "junitxml", "pastebin", "unittest", "stepwise", "faulthandler",
-            "setuponly", "setupplan", "threadexception", "unraisableexception", "logging", "debugging",
-        "recwarn", "monkeypatch", "tmpdir", "freeze_support", "warnings",
-            "subtests", "terminalprogress")  # fmt: skip
+_PLUGINS = (  # of pytest, that a reader has no use for
+    "cacheprovider", "doctest", "junitxml", "pastebin", "unittest", "stepwise", "faulthandler",
+    "setuponly", "setupplan", "threadexception", "unraisableexception", "logging", "debugging",
+    "recwarn", "monkeypatch", "tmpdir", "freeze_support", "warnings", "subtests",
+    "terminalprogress",
+)  # fmt: skip
 
 
 class Reader(forkserver.Child):
@@ -83,14 +85,14 @@ def _read(request: dict[str, Any]) -> int:
     limits = request["limits"]
     os.environ["PARLAB_GRADE_LIMITS"] = json.dumps(limits)
     sound = nbval_plugin.Sound(limits, frozenset(request["skip"]))
+    folder = request["folder"]
     arguments = [
-        "-c", os.devnull, "--noconftest", "--rootdir", request["folder"], "--confcutdir", request["folder"], "--color=no", "--tb=short", "-qq",
-        "-p", "no:cacheprovider", "--assert=plain", "--capture=no", "-o", "addopts=",
-        f"--nbval-cell-timeout={limits['cell_seconds']}",
-        "--nbval-lax", f"--nbval-kernel-name={request['kernel']}", "notebook.ipynb",
+        "-c", os.devnull, "--noconftest", "--rootdir", folder, "--confcutdir", folder,
+        "--color=no", "--tb=short", "-qq", "--assert=plain", "--capture=no", "-o", "addopts=",
+        *(word for name in _PLUGINS for word in ("-p", f"no:{name}")),
+        "--nbval-lax", f"--nbval-kernel-name={request['kernel']}",
+        f"--nbval-cell-timeout={limits['cell_seconds']}", "notebook.ipynb",
     ]  # fmt: skip
-    for name in _PLUGINS[1:]:
-        arguments[:0] = ["-p", f"no:{name}"]
     code = pytest.main(arguments, plugins=[nbval, sound])
     sys.stdout.flush()
     sound.write(Path("outcome.json"), int(code))

@@ -1,5 +1,7 @@
 """Runs a rebuilt notebook with nbval in the sandbox."""
 
+# mypy: untyped-calls-exclude=nbformat
+
 import json
 import shutil
 import time
@@ -76,7 +78,9 @@ def _tail(folder: Path) -> str:
 
 
 def _without_outputs(notebook: NotebookNode) -> NotebookNode:
-    bare = nbformat.from_dict({**notebook, "cells": [dict(cell) for cell in notebook.cells]})
+    bare: NotebookNode = nbformat.from_dict(
+        {**notebook, "cells": [dict(cell) for cell in notebook.cells]}
+    )
     for cell in bare.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None

@@ -56,7 +56,8 @@ class SoundKernel(RunningKernel):  # type: ignore[misc]
         manager = NbvalKernelspecManager()
         self.km = KernelManager(kernel_name=kernel_name, kernel_spec_manager=manager)
         self.km.start_kernel(cwd=cwd)
-        self.connection = self.km.provisioner.connection
+        provisioner: Any = self.km.provisioner
+        self.connection = provisioner.connection
         self.kc = self.km.client()
         self._context = self.kc.context
         self._open()
@@ -173,7 +174,7 @@ class SoundKernel(RunningKernel):  # type: ignore[misc]
 
     def _pump(self, end: float) -> None:
         """Reads what there is, waiting for something at most until ``end``."""
-        ready = dict(self._poller.poll(max(0.0, end - time.monotonic()) * 1000))
+        ready = dict(self._poller.poll(int(max(0.0, end - time.monotonic()) * 1000) + 1))
         for channel, item in self._sockets.items():
             if item in ready:
                 self._read(channel, item)

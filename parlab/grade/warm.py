@@ -116,7 +116,7 @@ class Warm:
 
     def _spawn(self, module: str, settings: str) -> "subprocess.Popen[bytes]":
         command = [sys.executable, "-P"] if sys.version_info >= (3, 11) else [sys.executable]
-        log = Path(self.folder, f"{module}.log").open("wb")
+        log = os.open(f"{self.folder}/{module}.log", os.O_WRONLY | os.O_CREAT, 0o600)
         process = subprocess.Popen(
             [*command, "-m", module, settings],
             cwd=self.folder,
@@ -126,7 +126,7 @@ class Warm:
             stderr=log,
             start_new_session=True,
         )
-        log.close()
+        os.close(log)
         self._processes.append(process)
         return process
 

@@ -10,47 +10,26 @@ import contextlib
 import fcntl
 import gc
 import importlib
-import io
 import json
 import os
-import pkgutil
 import random
 import resource
-import shutil
-import signal
 import socket
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from parlab.grade import forkserver
+from parlab.grade import forkserver, preload
 from parlab.grade.inside import driver, kernel
-from parlab.grade.limits import MB, Limits
-from parlab.grade.sandbox import cgroups, enter, linux, root, watch
+from parlab.grade.limits import Limits
+from parlab.grade.sandbox import cgroups, child, enter, linux, root, watch
 from parlab.grade.sandbox import filter as call_filter
 
 PORTS = 5  # shell, iopub, stdin, control and heartbeat
-_WARM = (
-    "torch",
-    "matplotlib.pyplot",
-    "matplotlib.font_manager",
-    "matplotlib_inline.backend_inline",
-)
-# What ipykernel, IPython's tracebacks and torch import only when they are first needed.
-_WARM_KERNEL = (
-    "ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.debugger", "IPython.core.completerlib",
-    "IPython.core.debugger", "IPython.core.oinspect", "IPython.core.logger", "pdb",
-    "IPython.extensions.storemagic", "tornado.platform.asyncio", "stack_data", "pure_eval",
-    "executing", "asttokens", "pygments.formatters.terminal256", "pygments.styles",
-    "torch._subclasses.schema_check_mode", "torch.utils._device",
-)  # fmt: skip
 _FIRST_USER = 1_700_000_000  # users of sandboxes, where the grader is root: nobody's
 _HIGH = 1000  # more files than the warm parent has open
-_MEMORY_SLACK_MB = 256  # above the address space's limit, so that one process sees MemoryError
 
 
 @dataclass(frozen=True)
@@ -72,87 +51,6 @@ class Settings:
     fonts: str = ""
 
 
-class Sandbox(forkserver.Child):
-    """A child in its namespaces, watched from outside."""
-
-    def __init__(
-        self,
-        pid: int,
-        limits: Limits,
-        errors: int,
-        group: cgroups.Group | None,
-        scratch: str | None,
-        clean_up: Callable[[], None],
-    ) -> None:
-        self.pid = pid
-        self._limits, self._errors, self._group = limits, errors, group
-        self._scratch, self._clean_up = scratch, clean_up
-        self._began = time.monotonic()
-        self._cpu, self._peak = 0.0, 0.0
-        self._reason: str | None = None
-
-    def look(self) -> None:
-        """Kills the sandbox where it uses too much time or memory."""
-        everyone = watch.processes()
-        group = watch.members(self.pid, everyone)
-        self._cpu = max(self._cpu, sum(process.cpu for process in group))
-        if self._cpu > self._limits.cpu_seconds:
-            self._stop("cpu")
-        if time.monotonic() - self._began > self._limits.wall_seconds:
-            self._stop("wall")
-        if self._group is not None:
-            if self._group.ran_out():  # one of its processes was killed: so are the others
-                self._stop("memory")
-        elif _BORN_WITH is not None:
-            allowed = (self._limits.memory_mb + _MEMORY_SLACK_MB) * MB
-            held = watch.new_bytes(group, _BORN_WITH, allowed)
-            self._peak = max(self._peak, held / MB)
-            if held > allowed:
-                self._stop("memory")
-
-    def kill(self) -> None:
-        """The first process of a pid namespace takes all the others with it."""
-        if self._scratch is not None:  # no namespace: everything that descends from it
-            for process in watch.members(self.pid, watch.processes()):
-                _kill(process.pid)
-        _kill(self.pid)
-
-    def ended(self, status: int, usage: Any) -> dict[str, Any]:
-        """How it ended, what it used, and what went wrong before student code ran."""
-        self._clean_up()
-        error = os.read(self._errors, 4000).decode(errors="replace")
-        os.close(self._errors)
-        word: dict[str, Any] = {
-            "status": os.waitstatus_to_exitcode(status),
-            "reason": self._reason,
-            "cpu_seconds": round(max(self._cpu, usage.ru_utime + usage.ru_stime), 3),
-            "wall_seconds": round(time.monotonic() - self._began, 3),
-            "peak_memory_mb": round(self._peak, 1) or None,
-        }
-        if error:
-            word["error"] = error
-        if word["status"] in (-signal.SIGXCPU, -signal.SIGKILL) and not self._reason:
-            spent = usage.ru_utime + usage.ru_stime >= self._limits.cpu_seconds
-            word["reason"] = "cpu" if spent else None
-        if self._group is not None:
-            word["peak_memory_mb"] = self._group.peak_mb()
-            if self._group.ran_out():
-                word["reason"] = "memory"
-            self._group.remove()
-        if self._scratch is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
-            shutil.rmtree(self._scratch, ignore_errors=True)
-        return word
-
-    def _stop(self, reason: str) -> None:
-        self._reason = self._reason or reason
-        self.kill()
-
-
-_BORN_WITH: watch.Baseline | None = None
-
-
 class Zygote:
     """Forks a sandbox for each request."""
 
@@ -162,6 +60,7 @@ class Zygote:
         self._groups = cgroups.Groups() if with_groups else None
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY) if settings.shut_in else -1
         self._count = 0
+        self.born_with: watch.Baseline | None = None
         self._first_user = _FIRST_USER + random.SystemRandom().randrange(1 << 12) * (1 << 16)
 
     @property
@@ -174,7 +73,7 @@ class Zygote:
         """What the names of this one's control groups begin with."""
         return str(self._first_user)
 
-    def start(self, request: dict[str, Any], fds: list[int]) -> Sandbox:
+    def start(self, request: dict[str, Any], fds: list[int]) -> child.Sandbox:
         """Forks the child for a request: ``kernel``, ``call`` or ``probe``."""
         limits = Limits(**request["limits"])
         self._count += 1
@@ -185,7 +84,7 @@ class Zygote:
         group = None
         if self._groups:
             group = self._groups.group(
-                f"{self.groups}-{number}", limits.memory_mb + _MEMORY_SLACK_MB
+                f"{self.groups}-{number}", limits.memory_mb + child.MEMORY_SLACK_MB
             )
         errors, report = os.pipe()
         scratch = None if shut_in else tempfile.mkdtemp(prefix="parlab-run-")
@@ -196,7 +95,9 @@ class Zygote:
         for item in sockets:
             item.close()
         name = request["name"] if sockets else ""
-        return Sandbox(pid, limits, errors, group, scratch, lambda: self._unlink(name))
+        return child.Sandbox(
+            pid, limits, errors, self.born_with, group, scratch, lambda: self._unlink(name)
+        )
 
     def _fork(self) -> int:
         """A child that is the first process of a new pid namespace."""
@@ -316,41 +217,6 @@ def _probe() -> None:
     Path("probe").write_text("scratch", encoding="utf-8")
 
 
-def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-
-
-def warm(fork: bool) -> None:
-    """Imports what every answer needs, once for all of them."""
-    if not fork:
-        return
-    for name in (*_WARM, *_WARM_KERNEL):
-        importlib.import_module(name)
-    import torch
-
-    import parlab.lesson
-
-    torch.set_num_threads(1)
-    for module in pkgutil.iter_modules(parlab.lesson.__path__, "parlab.lesson."):
-        with contextlib.suppress(Exception):
-            importlib.import_module(module.name)
-    gc.collect()
-    gc.freeze()  # children need not copy what they never touch
-    gc.disable()
-
-
-def _draw_once() -> None:
-    """Loads the fonts and whatever else a first figure needs."""
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots()
-    axes.plot([1, 2], label="$x^2$")
-    axes.legend()
-    figure.savefig(io.BytesIO(), format="png", bbox_inches="tight")
-    pyplot.close(figure)
-
-
 def _shut_in(settings: Settings) -> None:
     """Into namespaces of its own, as the first process of a new pid namespace."""
     flags = linux.CLONE_NEWNS | linux.CLONE_NEWPID | linux.CLONE_NEWNET | linux.CLONE_NEWIPC
@@ -359,11 +225,11 @@ def _shut_in(settings: Settings) -> None:
         linux.unshare(linux.CLONE_NEWUSER)
         linux.map_user(user, user, group)
     linux.unshare(flags)
-    child = os.fork()
-    if child:
+    first = os.fork()
+    if first:
         for number in (0, 1):
             os.close(number)
-        _, status = os.waitpid(child, 0)
+        _, status = os.waitpid(first, 0)
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
     linux.die_with_parent()
     os.setsid()
@@ -389,9 +255,9 @@ def main() -> None:
             os.mkdir(place)
             root.build(place, view)
             os.environ["MPLCONFIGDIR"] = root.MATPLOTLIB
-        warm(settings.fork)
-        global _BORN_WITH
-        _BORN_WITH = watch.baseline() if os.path.isdir("/proc/self") else None
+        if settings.fork:
+            preload.warm()
+            zygote.born_with = watch.baseline() if os.path.isdir("/proc/self") else None
     except Exception as error:
         _say({"error": f"{type(error).__name__}: {error}"})
         sys.exit(1)

@@ -2,6 +2,7 @@
 
 # mypy: disable-error-code="misc,no-untyped-call"
 
+import contextlib
 import os
 import sys
 from typing import Any
@@ -76,7 +77,5 @@ def main(setup: dict[str, Any]) -> None:
 
 def _forget_debugger(app: Any) -> None:
     """ipykernel would try for ever to connect its debugger to the nominal address."""
-    try:
+    with contextlib.suppress(AttributeError, zmq.ZMQError):
         app.debug_shell_socket.disconnect(f"ipc://{_NOMINAL}-1")
-    except (AttributeError, zmq.ZMQError):
-        pass

@@ -107,5 +107,7 @@ def _size(limits: Limits, quarters: int) -> str:
 
 def _address_space() -> int:
     """The bytes of address space that this process has taken."""
+    if not os.path.exists("/proc/self/statm"):
+        return 1 << 40
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[0]) * resource.getpagesize()

@@ -25,9 +25,9 @@ class Process:
 
 
 def processes() -> dict[int, Process]:
-    """Every process that this one sees."""
+    """Every process that this one sees; none where there is no ``/proc``."""
     found = {}
-    for name in os.listdir("/proc"):
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdigit():
             with contextlib.suppress(OSError, ValueError, IndexError):
                 found[int(name)] = _process(int(name))
