@@ -6,6 +6,7 @@ import io
 import json
 import re
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib
@@ -319,3 +320,11 @@ def test_texts_name_only_values_that_the_notes_have(pupils: list[Pupil]) -> None
     for pupil in pupils[::3]:
         for key, values in rebuild(pupil.content or b"", COURSE).notes:
             assert set(re.findall(r"{(\w+)}", NOTES_IN[key][0])) <= set(values), key
+
+
+def test_the_lesson_with_most_functions_is_the_notebooks() -> None:
+    other = dict.fromkeys(["merge", "head_tail", "ring"], "03_other")
+    course = replace(COURSE, functions_elsewhere=other)
+    both = [code(f"def {name}(): return 1") for name in (NAMES[1], "merge", "head_tail")]
+    assert rebuild(encoded({"cells": both, "nbformat": 4}), course).status == "wrong_lesson"
+    assert rebuild(encoded({"cells": both[:2], "nbformat": 4}), course).status == "missing_answers"

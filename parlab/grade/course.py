@@ -115,7 +115,7 @@ def load_course(root: Path, name: str) -> Course:
         exercise,
         {language: book for language, book in solution.items() if language in exercise},
         _books(root / "colab", name),
-        {function: other for function, other in elsewhere.items()},
+        {name: other for name, other in elsewhere.items() if name not in _functions(exercise)},
         tuple(lessons),
     )
 

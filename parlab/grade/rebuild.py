@@ -2,7 +2,8 @@
 
 # mypy: untyped-calls-exclude=nbformat
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -82,24 +83,28 @@ def language_of(rebuilt: Rebuilt) -> str:
 def belongs_to(parsed: Parsed, course: Course) -> Note | None:
     """None where the notebook is this lesson's, else the note that says whose it is.
 
-    It is this lesson's where it names one of its functions in a TODO's marker or defines it, or
-    holds a few of its cells unchanged. An empty notebook counts as this lesson's, without answers.
+    A lesson's function is there where a TODO's marker names it or a cell defines it; the notebook
+    is the lesson's most of whose functions are there, this one's where several have as many, or
+    where it holds a few of its cells unchanged and no function at all. An empty notebook counts as
+    this lesson's, without answers.
     """
     if not any(cell.source.strip() for cell in parsed.cells):
         return None
     texts = [cell.source for cell in parsed.cells]
-    if any(_mentions(text, name) for text in texts for name in course.functions):
-        return None
-    others = [
-        lesson
-        for name, lesson in course.functions_elsewhere.items()
-        if any(_mentions(text, name) for text in texts)
-    ]
-    if others:
-        return ("other_lesson", {"found": max(others, key=others.count), "wanted": course.name})
+    named = Counter({course.name: _named(texts, course.functions)})
+    for name, lesson in course.functions_elsewhere.items():
+        named[lesson] += _named(texts, [name])
+    lesson, most = named.most_common(1)[0]  # of equal ones the first: this lesson
+    if most:
+        own = lesson == course.name
+        return None if own else ("other_lesson", {"found": lesson, "wanted": course.name})
     if known_count(parsed.cells, course) >= _KNOWN_CELLS:
         return None
     return ("no_lesson", {"wanted": course.name})
+
+
+def _named(texts: Sequence[str], functions: Iterable[str]) -> int:
+    return sum(any(_mentions(text, name) for text in texts) for name in functions)
 
 
 def _mentions(text: str, function: str) -> bool:
