@@ -78,6 +78,7 @@ test-meshes: .venv/ready
 
 build: .venv/ready
 	.venv/bin/parlab build $(ARGS)
+	$(PY) examples/make_class.py
 
 bench: .venv/ready
 	.venv/bin/parlab bench $(ARGS)

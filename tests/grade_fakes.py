@@ -26,7 +26,8 @@ def call_one(function: Callable[..., Any], case: Case) -> Result:
     """A result as the sandbox gives it."""
     given = deepcopy(case.arguments)
     try:
-        value = function(*given)
+        many = case.call == "kept"
+        value = [function(*one) for one in given] if many else function(*given)
     except Exception as error:
         line = error.__traceback__ and error.__traceback__.tb_next
         while line and line.tb_next:
@@ -41,6 +42,7 @@ def call_one(function: Callable[..., Any], case: Case) -> Result:
                 item[MARK] = MARK
     if not plain(value):
         return ("not_plain", type(value).__name__)
+    value = deepcopy(value)  # as if it were written down at once
     return (kind, value, given) if kind == "changed_input" else (kind, value)
 
 

@@ -68,6 +68,8 @@ def test_a_wrong_answer_does_not_get_all_points(exam: Exam, answer: Answer) -> N
         ("equality_fails", 2, {"edge"}),
         ("zero_means_not_measured", 2, {"memory"}),
         ("copy_of_two_levels", 2, {"copy"}),
+        ("one_list_for_all_calls", 1, {"fresh"}),
+        ("one_list_for_all_calls", 2, {"fresh"}),
         ("first_failure_only", 2, {"several"}),
         ("throughput_only", 3, {"communication", "memory"}),
         ("no_memory_level", 3, {"memory"}),

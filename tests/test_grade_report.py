@@ -300,6 +300,22 @@ def test_canvas_gets_its_columns_and_this_assignment_alone(rows: list[Row]) -> N
     assert lines[-1][-1] == ""
 
 
+@pytest.mark.parametrize(
+    ("titles", "chosen"),
+    [
+        (("Quiz (11)", "Lesson 4 (901)"), "Lesson 4 (901)"),
+        (("Lesson 14 (11)", "Model Internal Parallel (12)"), "Model Internal Parallel (12)"),
+        (("Lesson 4 (11)", "Lesson 04 (12)"), LESSON),
+        (("Lesson 14 (4)", "Lesson 4"), LESSON),
+    ],
+)
+def test_canvas_s_own_column_is_found_by_name_or_number(
+    rows: list[Row], titles: tuple[str, ...], chosen: str
+) -> None:
+    roster = Roster("canvas", ("Student", "ID", "Section", *titles))
+    assert read_csv(lms.canvas_csv(rows, {}, roster, LESSON, 100))[0][-1] == chosen
+
+
 def test_canvas_without_an_export_makes_a_new_assignment(rows: list[Row]) -> None:
     lines = read_csv(lms.canvas_csv(rows, {}, None, LESSON, 100))
     assert lines[0] == ["Student", "ID", "Section", LESSON]

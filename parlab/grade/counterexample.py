@@ -4,7 +4,7 @@ import pprint
 from collections.abc import Mapping
 from typing import Any
 
-from parlab.grade.cases import Case
+from parlab.grade.cases import MARK, Case
 from parlab.grade.graded import Counterexample
 from parlab.grade.types import Note, Result
 from parlab.lesson.compare import cut, differing, other_type, plain_keys, safe_repr, same
@@ -26,11 +26,23 @@ def word(
     """
     return Counterexample(
         rule=case.rule,
-        call=call_text(function, case.arguments),
+        call=_calls_text(function, case),
         expected=_expected(case, expected, got),
         actual=_actual(case, expected, got),
         reasons=tuple(_reasons(case, expected, got, source)),
     )
+
+
+def _calls_text(function: str, case: Case) -> str:
+    """The call; of several that are looked at afterwards, a line each, and the list of results."""
+    if case.call != "kept":
+        return call_text(function, case.arguments)
+    names = [f"result_{number}" for number in range(1, len(case.arguments) + 1)]
+    lines = [
+        f"{name} = {call_text(function, given)}"
+        for name, given in zip(names, case.arguments, strict=True)
+    ]
+    return "\n".join([*lines, f"[{', '.join(names)}]"])
 
 
 def call_text(function: str, arguments: tuple[Any, ...]) -> str:
@@ -90,10 +102,10 @@ def _reasons(case: Case, expected: Result, got: Result | None, source: str) -> l
     notes: list[Note] = []
     if got[0] == "changed_input":
         notes.append(("case_changed_input", _changes(case, got)))
-    if expected[0] == "value":
+    if case.call == "detached" and MARK in safe_repr(got[1]):
+        notes.append(("case_shares_input", {}))
+    elif expected[0] == "value":
         notes += _looks(_focused(case, got[1]), _focused(case, expected[1]))
-        if case.call == "detached" and not notes:
-            notes.append(("case_shares_input", {}))
     return notes
 
 

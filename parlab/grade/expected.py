@@ -21,6 +21,8 @@ def _one(function: Callable[..., Any], case: Case) -> Result:
 
             run = rank_threads.run_ranks(arguments[0], function, *arguments[1:])
             return ("value", list(run.results))
+        if case.call == "kept":
+            return ("value", [function(*given) for given in arguments])
         return ("value", function(*arguments))
     except Exception as error:
         return ("raised", type(error).__name__)

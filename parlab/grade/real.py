@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from parlab.grade.calls import Answer, call_answer
 from parlab.grade.cases import Case
 from parlab.grade.course import Course
+from parlab.grade.needed_cells import skippable
 from parlab.grade.rebuild import rebuild
 from parlab.grade.runner import run_notebook
 from parlab.grade.sources import call_sources, solution_sources
 from parlab.grade.types import CallOutcome, Rebuilt, RunOutcome
 from parlab.grade.warm import RunContext
 
-# Code of the student's that no answer uses: try-outs. Nothing that is scored depends on it.
-_NOT_RUN = ("scratch",)
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -37,14 +36,9 @@ class RealParts:
         return rebuild(content, self._course)
 
     def run(self, rebuilt: Rebuilt) -> RunOutcome:
-        """Runs the rebuilt notebook, without the student's try-outs."""
+        """Runs what the answers and their checks need of the rebuilt notebook."""
         assert rebuilt.notebook is not None
-        skip = {
-            cell.id
-            for cell in rebuilt.notebook.cells
-            if cell.metadata.get("parlab", {}).get("role") in _NOT_RUN
-        }
-        return run_notebook(rebuilt.notebook, self._context, skip=skip)
+        return run_notebook(rebuilt.notebook, self._context, skip=skippable(rebuilt.notebook))
 
     def call(self, rebuilt: Rebuilt, todo: int, cases: Sequence[Case]) -> CallOutcome:
         """Calls one answer; other TODOs' functions that it names come from the solution."""

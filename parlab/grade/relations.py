@@ -52,6 +52,14 @@ def member(got: object, expected: object, options: Options) -> bool:
     return all((name in listed) == (name in right) for name in names)
 
 
+def each(got: object, expected: object, options: Options) -> bool:
+    """Two lists of one length, item by item by another relation: ``compare`` with ``options``."""
+    if type(got) is not list or type(expected) is not list or len(got) != len(expected):
+        return False
+    relation, inner = RELATIONS[options["compare"]], options["options"]
+    return all(relation(a, b, inner) for a, b in zip(got, expected, strict=True))
+
+
 def all_but(got: object, expected: object, options: Options) -> bool:
     """Of two dicts with the same keys all entries but ``keys``, exactly."""
     if type(got) is not dict or type(expected) is not dict or set(got) != set(expected):
@@ -85,7 +93,8 @@ def close(got: object, expected: object, options: Options) -> bool:
 def _near(got: float, expected: float, options: Options) -> bool:
     if math.isnan(expected) or math.isinf(expected):
         return got == expected or (math.isnan(got) and math.isnan(expected))
-    return abs(got - expected) <= options["atol"] + options["rtol"] * abs(expected)
+    allowed: float = options["atol"] + options["rtol"] * abs(expected)
+    return abs(got - expected) <= allowed
 
 
 def _tensors(got: Any, expected: Any, options: Options) -> bool:
@@ -104,4 +113,5 @@ RELATIONS: Mapping[str, Callable[[object, object, Options], bool]] = {
     "member": member,
     "all_but": all_but,
     "close": close,
+    "each": each,
 }

@@ -27,7 +27,10 @@ from typing import Any, Protocol, cast
 from parlab.grade.types import Result
 
 # How the sandbox calls a case: see `calls.py`.
-CALLS = ("call", "detached", "run_ranks")
+CALLS = ("call", "detached", "kept", "run_ranks")
+
+# What ``detached`` puts into the arguments (see `inside.driver`).
+MARK = "changed later"
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,9 @@ class Case:
         compare: one of `relations.RELATIONS`.
         options: the relation's own, such as ``{"any_order": ("errors",)}``.
         call: one of `CALLS`: ``call`` plainly; ``detached`` changes the lists and dicts within
-            the arguments afterwards, so that a result that shares them comes out wrong;
+            the arguments afterwards, so that a result that shares them comes out wrong; ``kept``
+            has a tuple of arguments for each of several calls and looks at all results after the
+            last, so that one that a later call changes comes out wrong;
             ``run_ranks`` gives the function a communicator and runs it on every rank.
     """
 

@@ -173,7 +173,10 @@ def _assignment(header: Sequence[str], lesson: str) -> str:
         fits = [name for name in named if word and word.lower() in name.lower()]
         if len(fits) == 1:
             return fits[0]
-    return lesson
+    number = re.match(r"0*(\d+)_", lesson)
+    form = rf"(?<!\d)0*{number[1]}(?!\d).*\(\d+\)$" if number else r"(?!)"
+    fits = [name for name in named if re.search(form, name)]
+    return fits[0] if len(fits) == 1 else lesson
 
 
 def nbgrader_csv(

@@ -70,7 +70,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "lost": ("没有对上的更正", "Corrections that fit nobody"),
     "lost_why": (
         "corrections.csv 里的这些行找不到唯一的学生，没有生效：",
-        "these lines of corrections.csv fit no student, or several, and had no effect:",
+        "These lines of corrections.csv fit no student, or several, and had no effect:",
     ),
     "line": ("第 {line} 行", "line {line}"),
     "about": ("关于这一班", "About this class"),

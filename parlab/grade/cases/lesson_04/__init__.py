@@ -39,7 +39,11 @@ def keeps(todo: int, rule: str, arguments: tuple[Any, ...], expected: Result) ->
 
 def smaller(todo: int, arguments: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     """Steps that change several numbers at once."""
-    if todo == 1:
+    if todo != 3 and isinstance(arguments[0], tuple):  # several calls: each by itself
+        for index, given in enumerate(arguments):
+            for less in smaller(todo, given):
+                yield (*arguments[:index], less, *arguments[index + 1 :])
+    elif todo == 1:
         yield from ((config,) for config in layouts.smaller(*arguments))
     elif todo == 2:
         yield from runs.smaller(*arguments)

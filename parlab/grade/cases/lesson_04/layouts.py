@@ -18,12 +18,17 @@ LAYOUT = {
 REQUIRED = ("world_size", "pp", "tp", "cp", "num_layers", "num_heads", "sequence_length")
 
 
+_PAIR = {"compare": "member", "options": {"entry": "errors", "names": ("mesh_product",)}}
+
+
 def cases(dice: random.Random) -> Iterator[Case]:
     """Every rule's cases."""
     options = {"any_order": ("errors",)}
     for rule in LAYOUT:
         for number in range(EACH):
             config = _layout(dice, {rule} if number % 2 else set(), few=number % 4 == 1)
+            if number == 2:  # exactly one each: no multiple of twice the axis
+                config = _one_each(dice)
             if number == 0:  # one rank is a mesh too
                 config |= dict.fromkeys(("world_size", "pp", "tp", "cp"), 1)
             yield Case(rule, (config,), "member", {"entry": "errors", "names": (rule,)})
@@ -41,6 +46,11 @@ def cases(dice: random.Random) -> Iterator[Case]:
         else:
             del config["num_kv_heads"]
         yield Case("without_kv_heads", (config,), "member", {"entry": "errors", "names": names})
+
+    for number in range(4):
+        pair = [_layout(dice, {"mesh_product"}), _layout(dice, set())]
+        given = tuple((config,) for config in (pair if number % 2 else pair[::-1]))
+        yield Case("fresh", given, "each", _PAIR, call="kept")
 
 
 def _layout(dice: random.Random, broken: Iterable[str], few: bool = False) -> dict[str, Any]:
@@ -70,7 +80,17 @@ def _layout(dice: random.Random, broken: Iterable[str], few: bool = False) -> di
     return dict(dice.sample(sorted(config.items()), len(config)))
 
 
+def _one_each(dice: random.Random) -> dict[str, Any]:
+    """A sound config whose sizes are those of their axes."""
+    axes = {axis: dice.choice([2, 3, 5]) for axis in ("pp", "tp", "cp")}
+    sizes = {size: axes[axis] for size, axis in LAYOUT.values() if axis}
+    return {"world_size": axes["pp"] * axes["tp"] * axes["cp"], **axes, **sizes}
+
+
 def keeps(rule: str, arguments: tuple[Any, ...], expected: Any) -> bool:
+    if rule == "fresh":
+        rules = ("mesh_product",) * len(arguments)
+        return len(arguments) > 1 and all(map(keeps, rules, arguments, expected))
     (config,) = arguments
     kv_heads = config.get("num_kv_heads")
     sizes = [config[key] for key in REQUIRED] + ([] if kv_heads is None else [kv_heads])

@@ -14,6 +14,19 @@ _UNCHANGED = Rule(
     ),
     about_input=True,
 )
+_FRESH = Rule(
+    "fresh",
+    1,
+    (
+        "每次调用都新建结果：后来的调用不改动之前的结果",
+        "every call makes a new result: a later call does not change an earlier one",
+    ),
+    (
+        "把列表建在函数里面：放在函数外面、或者放在默认参数里的列表，所有调用共用一个。",
+        "make the list inside the function: one outside of it, or one as a default argument, is "
+        "the same for all calls.",
+    ),
+)
 _AXIS = (
     "看这条规则里的两个数：数量对的是哪个轴？能整除就是余数为 0，大小关系说明不了什么。",
     "look at the two numbers of this rule: which axis does this size go with? It divides evenly "
@@ -73,6 +86,7 @@ RULES = {
                 "“None” one case.",
             ),
         ),
+        _FRESH,
         _UNCHANGED,
     ),
     2: (
@@ -122,6 +136,7 @@ RULES = {
                 "earlier verdict is replaced.",
             ),
         ),
+        _FRESH,
         _UNCHANGED,
     ),
     3: (

@@ -17,6 +17,9 @@ LIMITED = {
 VERDICT = ("eligible", "gate_failures")
 
 
+_PAIR = {"compare": "member", "options": {"entry": "gate_failures", "names": ("memory",)}}
+
+
 def cases(dice: random.Random) -> Iterator[Case]:
     """Every rule's cases."""
     verdict = {"keys": VERDICT, "any_order": ("gate_failures",)}
@@ -43,6 +46,11 @@ def cases(dice: random.Random) -> Iterator[Case]:
         metrics, limits = _run(dice, set(dice.sample(gates, number % 3)))
         metrics["ranks"] = [{"peak_mb": [dice.randrange(100), number]}, {"axis": "pp"}]
         yield Case("copy", (metrics, limits), "all_but", {"keys": VERDICT}, call="detached")
+
+    for number in range(4):
+        pair = [_run(dice, {"memory"}), _run(dice, set())]
+        given = tuple(pair if number % 2 else pair[::-1])
+        yield Case("fresh", given, "each", _PAIR, call="kept")
 
 
 def _run(
@@ -96,6 +104,9 @@ def smaller(
 
 
 def keeps(rule: str, arguments: tuple[Any, ...], expected: Any) -> bool:
+    if rule == "fresh":
+        rules = ("memory",) * len(arguments)
+        return len(arguments) > 1 and all(map(keeps, rules, arguments, expected))
     metrics, limits = arguments
     for value, limit in LIMITED.values():
         if not (is_number(metrics[value]) and is_number(limits[limit]) and limits[limit] > 0):
