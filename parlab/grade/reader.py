@@ -6,17 +6,24 @@ parlab.grade.reader SETTINGS`` imports pytest and nbval once, then forks a reade
 leaves ``outcome.json`` there, of bounded size.
 """
 
+# mypy: untyped-calls-exclude=nbformat
+
 import contextlib
 import gc
+import importlib
+import io
 import json
 import os
 import resource
 import signal
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 from nbval import plugin as nbval
 
 from parlab.grade import forkserver, nbval_plugin, provisioner
@@ -75,7 +82,6 @@ def _read(request: dict[str, Any]) -> int:
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.closerange(3, 4096)
-    gc.enable()
     resource.setrlimit(resource.RLIMIT_FSIZE, (_LOG_MB * MB, _LOG_MB * MB))
     with open("/proc/self/statm" if os.path.exists("/proc/self/statm") else os.devnull) as file:
         pages = int((file.read().split() or ["0"])[0])
@@ -85,18 +91,33 @@ def _read(request: dict[str, Any]) -> int:
     limits = request["limits"]
     os.environ["PARLAB_GRADE_LIMITS"] = json.dumps(limits)
     sound = nbval_plugin.Sound(limits, frozenset(request["skip"]))
-    folder = request["folder"]
-    arguments = [
-        "-c", os.devnull, "--noconftest", "--rootdir", folder, "--confcutdir", folder,
-        "--color=no", "--tb=short", "-qq", "--assert=plain", "--capture=no", "-o", "addopts=",
-        *(word for name in _PLUGINS for word in ("-p", f"no:{name}")),
-        "--nbval-lax", f"--nbval-kernel-name={request['kernel']}",
-        f"--nbval-cell-timeout={limits['cell_seconds']}", "notebook.ipynb",
-    ]  # fmt: skip
+    arguments = _arguments(request["folder"], request["kernel"], limits["cell_seconds"])
     code = pytest.main(arguments, plugins=[nbval, sound])
     sys.stdout.flush()
     sound.write(Path("outcome.json"), int(code))
     return 0
+
+
+def _arguments(folder: str, kernel: str, seconds: float) -> list[str]:
+    """nbval, lax, on one notebook in an empty folder, with nothing that could come from outside."""
+    return [
+        "-c", os.devnull, "--noconftest", "--rootdir", folder, "--confcutdir", folder,
+        "--color=no", "--tb=short", "-qq", "--assert=plain", "--capture=no", "-o", "addopts=",
+        *(word for name in _PLUGINS for word in ("-p", f"no:{name}")),
+        "--nbval-lax", f"--nbval-kernel-name={kernel}", f"--nbval-cell-timeout={seconds}",
+        f"{folder}/notebook.ipynb",
+    ]  # fmt: skip
+
+
+def _warm_up() -> None:
+    """Has pytest and nbval collect a notebook, so that readers find all modules imported."""
+    with tempfile.TemporaryDirectory() as folder:
+        notebook = new_notebook(cells=[new_code_cell("")])
+        Path(folder, "notebook.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
+        with contextlib.redirect_stdout(io.StringIO()):
+            pytest.main([*_arguments(folder, "none", 1), "--collect-only"], plugins=[nbval])
+    for name in ("jupyter_client.blocking", "jupyter_client.provisioning", "zmq.utils.monitor"):
+        importlib.import_module(name)
 
 
 def main() -> None:
@@ -104,6 +125,7 @@ def main() -> None:
     settings = json.loads(sys.argv[1])
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     provisioner.register(settings["provisioner"])
+    _warm_up()
     server = forkserver.ForkServer(settings["path"], start)
     gc.collect()
     gc.freeze()

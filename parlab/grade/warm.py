@@ -192,10 +192,10 @@ def _no_sandbox(reason: str) -> str:
     reason = " ".join(reason.split())
     return (
         f"这台机器上建不了沙箱（{reason}）：换一台允许用户命名空间的 Linux，"
-        "或者确信每份作业都无害时加上 --no-sandbox-i-trust-every-student。\n"
+        "或者确信每份作业都无害时加上 --trust-every-student。\n"
         f"No sandbox can be made on this machine ({reason}): use a Linux that allows user "
         "namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu), or, if you "
-        "are sure that every submission is harmless, add --no-sandbox-i-trust-every-student."
+        "are sure that every submission is harmless, add --trust-every-student."
     )
 
 
