@@ -88,9 +88,8 @@ def says(code: str, context: RunContext) -> Any:
         code: the body of a function that returns what it found, as plain data.
     """
     body = "\n".join(f"    {line}" for line in code.strip().splitlines())
-    context = RunContext(
-        context.warm, replace(TIGHT, cpu_seconds=30, wall_seconds=90, case_seconds=60)
-    )
+    patient = replace(TIGHT, cpu_seconds=30, wall_seconds=90, case_seconds=60)
+    context = RunContext(context.warm, patient)
     found = call(f"def double(x):\n{body}", context, [Case((1,))]).results[0]
     assert found[0] in ("value", "raised"), found
     return found[1:] if found[0] == "raised" else found[1]

@@ -114,7 +114,10 @@ return [p for p in glob.glob('/usr/bin/*') + glob.glob('/bin/*')
         if os.stat(p).st_mode & stat.S_ISUID and not os.statvfs(p).f_flag & os.ST_NOSUID]""",
         [],
     ),
-    "a disk": ("import os\nreturn sorted(n for n in os.listdir('/dev') if n.startswith(('sd', 'vd', 'nvme')))", []),
+    "a disk": (
+        "import os\nreturn sorted(n for n in os.listdir('/dev') if n[:2] in ('sd', 'vd', 'nv'))",
+        [],
+    ),
     "rights": (
         """
 lines = dict(l.split(':\\t') for l in open('/proc/self/status').read().splitlines() if ':\\t' in l)
@@ -139,15 +142,22 @@ TRIES = {
     "write to the kernel's settings": "open('/proc/sys/kernel/hostname', 'w').write('x')",
     "become root": "import os\nos.setuid(0)",
     "make a device": "import os, stat\nos.mknod('sda', 0o600 | stat.S_IFBLK, os.makedev(8, 0))",
-    "mount": "import ctypes\nlibc = ctypes.CDLL(None)\nif libc.mount(b'/', b'/scratch', b'', 4096, None): raise OSError",
+    "mount": (
+        "import ctypes\nlibc = ctypes.CDLL(None)\n"
+        "if libc.mount(b'/', b'/scratch', b'', 4096, None): raise OSError"
+    ),
     "unmount": "import ctypes\nif ctypes.CDLL(None).umount2(b'/scratch', 2): raise OSError",
-    "a new user namespace": "import ctypes\nif ctypes.CDLL(None).unshare(0x10000000): raise OSError",
+    "a new user namespace": (
+        "import ctypes\nif ctypes.CDLL(None).unshare(0x10000000): raise OSError"
+    ),
     "a new user namespace by clone": (
         "import ctypes\n"
         "if ctypes.CDLL(None).syscall(56, 0x10000000 | 17, 0, 0, 0, 0) < 0: raise OSError"
     ),
     "memory outside its files": "import os\nos.memfd_create('x')",
-    "System V memory": "import ctypes\nif ctypes.CDLL(None).shmget(0, 1 << 30, 0o1600) < 0: raise OSError",
+    "System V memory": (
+        "import ctypes\nif ctypes.CDLL(None).shmget(0, 1 << 30, 0o1600) < 0: raise OSError"
+    ),
     "trace": "import ctypes\nif ctypes.CDLL(None).ptrace(16, 1, 0, 0): raise OSError",
     "a symlink to what is hidden": (
         f"import os\nos.symlink({str(ROOT / 'solutions')!r}, 'here')\nos.listdir('here')"
@@ -160,7 +170,9 @@ TRIES = {
     "an abstract socket outside": (
         "import socket\nsocket.socket(socket.AF_UNIX).connect('\\0parlab-attack-{port}')"
     ),
-    "a file of a gigabyte": "f = open('x', 'wb')\nfor _ in range(1024): f.write(b'x' * 2**20)\nf.close()",
+    "a file of a gigabyte": (
+        "with open('x', 'wb') as f:\n    for _ in range(1024): f.write(b'x' * 2**20)"
+    ),
     "a gigabyte in many files": (
         "for n in range(200):\n    with open(f'x{n}', 'wb') as f: f.write(b'x' * 2**20 * 5)"
     ),
@@ -233,7 +245,11 @@ BOMBS = {
     ),
     "os._exit": ("    import os; os._exit(0)", "kernel_died", "kernel_died"),
     "abort": ("    import os; os.abort()", "kernel_died", "kernel_died"),
-    "a segmentation fault": ("    import ctypes; ctypes.string_at(0)", "kernel_died", "kernel_died"),
+    "a segmentation fault": (
+        "    import ctypes; ctypes.string_at(0)",
+        "kernel_died",
+        "kernel_died",
+    ),
     "a kill of everything": (
         "    import os\n    for number in (-1, 1, 2):\n        try: os.kill(number, 9)\n"
         "        except OSError: pass\n    os._exit(1)",
@@ -283,13 +299,15 @@ FLOODS = {
     "small prints": "while True: print('x')",
     "standard error": "import sys\nwhile True: sys.stderr.write('x' * 10**6)",
     "pictures": (
-        "from IPython.display import display\nwhile True: display({'text/plain': 'x' * 10**6}, raw=True)"
+        "from IPython.display import display\n"
+        "while True: display({'text/plain': 'x' * 10**6}, raw=True)"
     ),
     "straight to the socket": (
         "socket = get_ipython().kernel.iopub_thread.socket\nwhile True: socket.send(b'x' * 10**6)"
     ),
     "one message of a gigabyte": (
-        "get_ipython().kernel.iopub_thread.socket.send(b'x' * (1 << 27))\nimport time; time.sleep(60)"
+        "get_ipython().kernel.iopub_thread.socket.send(b'x' * (1 << 27))\n"
+        "import time; time.sleep(60)"
     ),
     "messages deep in brackets": (
         "k = get_ipython().kernel\nwhile True:\n"
@@ -406,7 +424,8 @@ CHEATS = {
     ),
     "asserts switched off": f"{WRONG}import sys\nsys.flags = None",
     "hook files": (
-        f"{WRONG}import os\nfor name in ('conftest.py', 'pytest.ini', 'sitecustomize.py', 'torch.py',\n"
+        f"{WRONG}import os\n"
+        "for name in ('conftest.py', 'pytest.ini', 'sitecustomize.py', 'torch.py',\n"
         "             os.path.expanduser('~/.ipython/profile_default/startup/0.py')):\n"
         "    os.makedirs(os.path.dirname(name) or '.', exist_ok=True)\n"
         "    open(name, 'w').write('raise SystemExit')"
@@ -419,7 +438,9 @@ CHEATS = {
     ),
     "a helper that answers for it": f"{WRONG}import atexit\natexit.register(print, 'passed')",
     "exit": f"{WRONG}exit()",
-    "quit in a thread": f"{WRONG}import threading, os\nthreading.Timer(0.2, os._exit, (0,)).start()",
+    "quit in a thread": (
+        f"{WRONG}import threading, os\nthreading.Timer(0.2, os._exit, (0,)).start()"
+    ),
     "patched json": (
         f"{WRONG}import json\njson.dumps = lambda *a, **k: '[\"value\",14]'\n"
         "json.loads = lambda *a, **k: 14"
@@ -430,7 +451,8 @@ CHEATS = {
     ),
     "results written ahead": (
         f"{WRONG}import os, struct\nfor n in range(4):\n    text = b'[\"value\",14]'\n"
-        "    for fd in range(3, 12):\n        try: os.write(fd, struct.pack('!I', len(text)) + text)\n"
+        "    text = struct.pack('!I', len(text)) + text\n"
+        "    for fd in range(3, 12):\n        try: os.write(fd, text)\n"
         "        except OSError: pass"
     ),
     "a flood of results": (
@@ -447,7 +469,8 @@ CHEATS = {
     ),
     "a kernel taken apart": (
         f"{WRONG}import gc, zmq\nfor item in gc.get_objects():\n"
-        "    if isinstance(item, zmq.Socket):\n        try: item.close(0)\n        except Exception: pass"
+        "    if isinstance(item, zmq.Socket):\n        try: item.close(0)\n"
+        "        except Exception: pass"
     ),
     "tracing": (
         f"{WRONG}import sys\ndef trace(frame, event, argument):\n"

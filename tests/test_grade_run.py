@@ -108,9 +108,7 @@ def test_without_fork_kernels_are_as_well_shut_in() -> None:
     with Warm(fork=False) as processes:
         context = RunContext(processes, Limits())
         assert run(RIGHT, context).checks == {1: "passed"}
-        source = (
-            f"{RIGHT}\nimport os\nassert os.listdir('/home') and 0 if os.path.isdir('/home') else 1"
-        )
+        source = f"{RIGHT}\nimport os\nif os.path.exists('/home'): del double"
         assert run(source, context).checks == {1: "passed"}
 
 

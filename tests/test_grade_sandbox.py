@@ -38,7 +38,8 @@ LOOK = """
 import os, socket
 def double(step):
     if step == 0:
-        spaces = {n: os.readlink(f'/proc/self/ns/{n}') for n in ('user', 'pid', 'mnt', 'net', 'ipc')}
+        names = ('user', 'pid', 'mnt', 'net', 'ipc')
+        spaces = {n: os.readlink(f'/proc/self/ns/{n}') for n in names}
         open('/scratch/mine', 'w').write('x')
         global server
         server = socket.socket(socket.AF_UNIX); server.bind('\\0meet'); server.listen()
@@ -60,19 +61,21 @@ def double(step):
 def test_two_at_once_neither_see_nor_reach_each_other_nor_the_parent(warm: Warm) -> None:
     context = RunContext(warm, replace(TIGHT, case_seconds=30, cpu_seconds=30, wall_seconds=60))
     answer = calls.Answer(LOOK)
-    with calls.Session("double", answer, (), context) as one:
-        with calls.Session("double", answer, (), context) as two:
-            assert one.begin() is two.begin() is None
-            spaces = [session.call(Case((0,)), {})[1] for session in (one, two)]
-            ours = {name: os.readlink(f"/proc/self/ns/{name}") for name in SPACES}
-            for name in SPACES:
-                assert len({spaces[0][name], spaces[1][name], ours[name]}) == 3, name
-            for session in (one, two):  # both have bound one abstract name, and written one file
-                seen = session.call(Case((1,)), {})[1]
-                assert seen["pids"] == ["1"]
-                assert seen["files"] == ["home", "mine", "work"]
-                assert (seen["parent"], seen["uid"]) == (0, 1000)
-                assert session.call(Case((2,)), {})[1] == [1]  # itself: nobody else to signal
+    with (
+        calls.Session("double", answer, (), context) as one,
+        calls.Session("double", answer, (), context) as two,
+    ):
+        assert one.begin() is two.begin() is None
+        spaces = [session.call(Case((0,)), {})[1] for session in (one, two)]
+        ours = {name: os.readlink(f"/proc/self/ns/{name}") for name in SPACES}
+        for name in SPACES:
+            assert len({spaces[0][name], spaces[1][name], ours[name]}) == 3, name
+        for session in (one, two):  # both have bound one abstract name, and written one file
+            seen = session.call(Case((1,)), {})[1]
+            assert seen["pids"] == ["1"]
+            assert seen["files"] == ["home", "mine", "work"]
+            assert (seen["parent"], seen["uid"]) == (0, 1000)
+            assert session.call(Case((2,)), {})[1] == [1]  # itself: nobody else to signal
     assert call(RIGHT, context).results == EXPECTED
 
 
@@ -196,16 +199,15 @@ def test_where_no_sandbox_can_be_made_it_refuses_in_two_lines(
 def test_where_namespaces_are_forbidden_it_refuses_and_leaves_nothing() -> None:
     """A user who may make no user namespace, as on a locked-down server."""
     script = (
-        "import ctypes, os, sys\nsys.path[:0] = [%r]\n"
+        f"import sys\nsys.path[:0] = [{str(ROOT)!r}]\n"
         "from parlab.grade.sandbox import linux\nfrom parlab.grade.warm import NoSandbox, Warm\n"
         "linux.unshare(linux.CLONE_NEWUSER)\n"
-        "linux.map_user(0, %d, %d)\n"
+        f"linux.map_user(0, {os.getuid()}, {os.getgid()})\n"
         "open('/proc/sys/user/max_user_namespaces', 'w').write('0')\n"
         "try:\n    Warm().__enter__()\nexcept NoSandbox as refused:\n    print(refused)\n"
-    ) % (str(ROOT), os.getuid(), os.getgid())
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120
     )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert "No sandbox can be made on this machine" in done.stdout, done.stderr
 
 
@@ -232,8 +234,8 @@ import json
 with Warm() as warm:
     context = RunContext(warm, TIGHT)
     spied = says("import os\\nreturn [os.getuid(), len(os.listdir('/proc/self/ns'))]", context)
-    bomb = "import os\\ndef double(x):\\n    for _ in range(500):\\n        if os.fork() == 0:\\n" \\
-           "            import time; time.sleep(30); os._exit(0)\\n    return 1"
+    bomb = "import os, time\\ndef double(x):\\n    for _ in range(500):\\n" \\
+           "        if os.fork() == 0: time.sleep(30); os._exit(0)\\n    return 1"
     print(json.dumps([os.getuid(), run(RIGHT, context).checks, call(RIGHT, context).results, spied,
                       call(bomb, context).results[0][:2], warm.memory_by]))
 """
