@@ -64,6 +64,7 @@ class FakeParts:
         self.functions, self.answers = functions, answers
         self.runs: list[str] = []
         self.calls = 0
+        self.alive = True
         self.lock = threading.Lock()
 
     def rebuild(self, content: bytes) -> Rebuilt:
@@ -89,7 +90,11 @@ class FakeParts:
         kind = rebuilt.notebook.metadata["kind"]
         with self.lock:
             self.runs.append(kind)
-        status = kind if kind in ("tampered", "timeout", "memory", "kernel_died") else None
+        status = (
+            kind
+            if kind in ("grader_error", "tampered", "timeout", "memory", "kernel_died")
+            else None
+        )
         return RunOutcome(status, dict.fromkeys(self.functions, "passed"), (), 0.1, 80.0)
 
     def call(self, rebuilt: Rebuilt, todo: int, cases: Sequence[Case]) -> CallOutcome:
@@ -97,6 +102,9 @@ class FakeParts:
             self.calls += 1
         function = load(rebuilt.answers[todo], self.functions[todo])
         return CallOutcome(todo, tuple(call_one(function, case) for case in cases))
+
+    def healthy(self) -> bool:
+        return self.alive
 
     def source(self, rebuilt: Rebuilt, todo: int) -> str:
         return rebuilt.answers[todo]

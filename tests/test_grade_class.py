@@ -3,6 +3,7 @@
 import csv
 import os
 import resource
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -105,3 +106,30 @@ def test_a_second_run_runs_nothing_again_and_keeps_corrections(tmp_path: Path) -
     assert "unchanged, not run again" in done.stdout
     page = (out / "feedback" / f"{safe_name(key)}.html").read_text("utf-8")
     assert "discussed in class" in page
+
+
+@pytest.mark.xdist_group("grade-class")
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_leaves_a_run_that_goes_on_and_no_process(tmp_path: Path) -> None:
+    pupils = make_class(load_course(ROOT, LESSON), 8, seed=3)
+    place, out = write_class(pupils, tmp_path / "class", "flat"), tmp_path / "grades"
+    command = [sys.executable, "-u", "-m", "parlab.cli", "grade", str(place), "--out", str(out)]
+    command += ["--lesson", LESSON, "--points", "40,30,30", "--language", "en", "--jobs", "2"]
+    variables = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as grader:
+        assert grader.stdout
+        for line in grader.stdout:
+            if "/8" in line:
+                break
+        os.killpg(grader.pid, signal.SIGINT)  # as a terminal does
+        said = grader.stdout.read()
+    assert grader.returncode == 130, said
+    assert "run the same command again" in said
+    assert not (out / "grades.csv").exists() and not (out / "logs").exists()
+    kept = len(list((out / ".state").iterdir()))
+    assert 1 <= kept < 8
+    assert run(place, out).returncode == 0
+    check(pupils, out)
+    assert len(rows_of(out)) == 8

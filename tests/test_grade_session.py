@@ -1,6 +1,7 @@
 """A whole run: one row each, whatever a submission does; resumed, corrected, reproducible."""
 
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def test_each_submission_gets_its_row_status_and_share(
         "ok": ("right", (1.0, 1.0, 1.0)),
         "unfinished": ("stub", (1.0, 1.0, 0.0)),
         "missing_answers": ("missing", (1.0, 0.0, 1.0)),
-        "partial": ("todo 1:" + FIRST_ONLY, (9 / 11, 1.0, 1.0)),
+        "partial": ("todo 1:" + FIRST_ONLY, (0.8, 1.0, 1.0)),
         "unreadable": ("unreadable", (0.0, 0.0, 0.0)),
         "wrong_lesson": ("wrong_lesson", (0.0, 0.0, 0.0)),
         "tampered": ("tampered", (0.0, 0.0, 0.0)),
@@ -99,6 +100,53 @@ def test_the_grader_s_own_failure_leaves_a_log_and_is_tried_again(
         assert row.status == "grader_error" and not row.reused
     log = (tmp_path / "logs" / "eve.log").read_text(encoding="utf-8")
     assert "RuntimeError: no such cell" in log and "Traceback" in log
+
+
+def test_a_run_that_the_grader_could_not_do_has_no_points_and_is_tried_again(
+    exam: Exam, parts: FakeParts, tmp_path: Path
+) -> None:
+    given = [submission("a", "grader_error")]
+    for _ in range(2):
+        (row,) = grade(exam, parts, given, tmp_path)
+        assert row.status == "grader_error" and [todo.share for todo in row.todos] == [None] * 3
+    assert len(parts.runs) == 2
+
+
+def test_where_the_sandbox_s_parent_has_died_no_student_is_blamed(
+    exam: Exam, parts: FakeParts, tmp_path: Path
+) -> None:
+    parts.alive = False
+    (row,) = grade(exam, parts, [submission("a", "kernel_died")], tmp_path)
+    assert row.status == "grader_error"
+    parts.alive = True
+    (row,) = grade(exam, parts, [submission("a", "kernel_died")], tmp_path)
+    assert row.status == "kernel_died" and not row.reused
+
+
+class CutOff(FakeParts):
+    """The interrupt comes while another submission is running, which then ends as a dead kernel."""
+
+    def __init__(self) -> None:
+        super().__init__(FUNCTIONS, RIGHT)
+        self.interrupted = threading.Event()
+
+    def run(self, rebuilt: Rebuilt) -> RunOutcome:
+        kind = rebuilt.notebook.metadata["kind"] if rebuilt.notebook else ""
+        if kind == "right slow":
+            self.interrupted.wait(20)
+            time.sleep(0.5)
+            return RunOutcome("kernel_died", {})
+        self.interrupted.set()
+        raise KeyboardInterrupt
+
+
+def test_what_an_interrupt_cuts_off_is_not_kept(exam: Exam, tmp_path: Path) -> None:
+    given = [submission("slow", "right slow"), submission("stop", "right stop")]
+    with pytest.raises(KeyboardInterrupt):
+        grade(exam, CutOff(), given, tmp_path, jobs=2)
+    time.sleep(1.5)  # the one cut off has ended by now
+    found = grade(exam, FakeParts(FUNCTIONS, RIGHT), given, tmp_path)
+    assert [(row.status, row.reused) for row in found] == [("ok", False)] * 2
 
 
 def test_the_solution_as_it_is_scores_full_with_a_note(

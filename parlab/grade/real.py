@@ -56,3 +56,8 @@ class RealParts:
     def source(self, rebuilt: Rebuilt, todo: int) -> str:
         """The answer's source."""
         return call_sources(rebuilt, self._course, todo)[0]
+
+    def healthy(self) -> bool:
+        """Whether the warm processes are alive."""
+        processes = self._context.warm._processes
+        return bool(processes) and all(process.poll() is None for process in processes)

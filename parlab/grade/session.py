@@ -1,6 +1,7 @@
 """A whole run: every submission graded once, in parallel, whatever one of them does."""
 
 import os
+import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -46,6 +47,7 @@ def grade_class(
     """
     state, progress = State(out, exam, limits), Progress(total, say, language)
     rows: dict[int, Graded] = {}
+    given_up = threading.Event()  # what ends from then on was cut off: its result means nothing
 
     def one(submission: Submission) -> Graded:
         kept = state.load(submission.student, digest_of(submission))
@@ -53,10 +55,12 @@ def grade_class(
             return _as_found(kept, submission)
         try:
             graded = grade_one(exam, parts, submission)
-            state.save(graded)
+            if not given_up.is_set():
+                state.save(graded)
             return graded
         except Exception as error:
-            return failed_row(exam, submission, _log(out, submission, error), error)
+            log = "" if given_up.is_set() else _log(out, submission, error)
+            return failed_row(exam, submission, log, error)
 
     pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="grade")
     try:
@@ -64,6 +68,7 @@ def grade_class(
             rows[index] = graded
             progress.count(graded.reused)
     except BaseException:
+        given_up.set()
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     pool.shutdown()

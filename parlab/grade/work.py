@@ -28,6 +28,14 @@ class Parts(Protocol):
         """The source that a line number in a result counts in."""
         ...
 
+    def healthy(self) -> bool:
+        """Whether what runs submissions is there; where it is not, no result means anything."""
+        ...
+
+
+class GraderFailed(Exception):
+    """The grader itself could not do its work on a submission; says what it knows."""
+
 
 def digest_of(submission: Submission) -> str:
     """SHA-256 of the submission's bytes; empty where there are none."""
@@ -39,7 +47,8 @@ def grade_one(exam: Exam, parts: Parts, submission: Submission) -> Graded:
     """The whole way of one submission.
 
     Raises:
-        Exception: the grader itself failed; the caller makes a row of it.
+        GraderFailed: the grader itself failed; the caller makes a row of it, as of any other
+            exception.
     """
     begun = time.monotonic()
     if submission.content is None:
@@ -57,6 +66,8 @@ def grade_one(exam: Exam, parts: Parts, submission: Submission) -> Graded:
     )
     notes += tuple(run.notes) + tuple(note for call in calls.values() for note in call.notes)
     status = decide.status_of(rebuilt, run, todos)
+    if status == "grader_error" or not parts.healthy():
+        raise GraderFailed("; ".join(str(note) for note in notes) or f"run: {run.status}")
     graded = _row(exam, submission, status, begun, notes, todos)
     return replace(graded, peak_memory_mb=run.peak_memory_mb)
 

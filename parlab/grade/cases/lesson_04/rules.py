@@ -1,4 +1,4 @@
-"""What the three TODOs of lesson 04 are scored by."""
+"""What the three TODOs of lesson 04 are scored by. Each TODO's weights add up to 10."""
 
 from parlab.grade.cases import Rule
 
@@ -46,7 +46,7 @@ RULES = {
     1: (
         Rule(
             "mesh_product",
-            2,
+            1,
             ("pp × tp × cp 等于 world size", "pp × tp × cp equals the world size"),
             (
                 "乘积要正好等于 world size：不是整除它，不是和，大了小了都不行。",
@@ -125,7 +125,7 @@ RULES = {
         ),
         Rule(
             "copy",
-            2,
+            1,
             (
                 "结果是 metrics 的深拷贝，加上 eligible 和 gate_failures",
                 "the result is a deep copy of metrics with eligible and gate_failures",
