@@ -1181,7 +1181,7 @@ if ready(*THREE):
 #
 # 先完成题目、通过检查，再看[参考答案](repo:solutions/04_model_internal_parallel.ipynb)。
 #
-# **Step 5（可选）** 在真实的多个进程、多张 GPU 上测量这些候选，然后用你写的这三个函数做决定。它是单独的一课：`05_multi_gpu_experiments`（编写中）。
+# **Step 5（可选）** 在真实的多个进程、多张 GPU 上测量这些候选，然后用你写的这三个函数做决定。它是单独的一课：[`05_multi_gpu_experiments`](repo:notebooks/05_multi_gpu_experiments.ipynb)。
 #
 # **延伸阅读**
 #
@@ -1195,7 +1195,7 @@ if ready(*THREE):
 #
 # Finish the tasks and pass the checks before you look at the [reference solution](repo:solutions/en/04_model_internal_parallel.ipynb).
 #
-# **Step 5 (optional)** measures these candidates on real processes and several GPUs and then lets your three functions decide. It is a lesson of its own: `05_multi_gpu_experiments` (being written).
+# **Step 5 (optional)** measures these candidates on real processes and several GPUs and then lets your three functions decide. It is a lesson of its own: [`05_multi_gpu_experiments`](repo:notebooks/en/05_multi_gpu_experiments.ipynb).
 #
 # **Further reading**
 #

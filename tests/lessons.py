@@ -1,5 +1,6 @@
 """The course's lessons as the tests see them: built notebooks, their cells, sample answers."""
 
+import ast
 import contextlib
 import io
 import re
@@ -42,6 +43,21 @@ def todo_numbers(notebook: NotebookNode) -> list[int]:
     """The numbers of the TODO cells."""
     anchors = [anchor_of(item.source) for item in code_cells(notebook)]
     return [anchor.number for anchor in anchors if anchor and anchor.kind == "todo"]
+
+
+def needed(notebook: NotebookNode, number: int) -> list[int]:
+    """The TODOs whose functions TODO ``number`` calls: its check's ``needs``, the first first."""
+    names = {
+        anchor.function: anchor.number
+        for anchor in (anchor_of(item.source) for item in code_cells(notebook))
+        if anchor and anchor.kind == "todo"
+    }
+    found: set[int] = set()
+    for node in ast.walk(ast.parse(cell(notebook, f"check-{number}").source)):
+        if isinstance(node, ast.keyword) and node.arg == "needs":
+            for name in ast.literal_eval(node.value):
+                found |= {names[name], *needed(notebook, names[name])}
+    return sorted(found)
 
 
 def answered(

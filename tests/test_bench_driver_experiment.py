@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -21,12 +22,14 @@ from parlab.bench.experiment import bench
 from parlab.bench.lock import Locked
 from parlab.bench.machine import Machine
 from parlab.bench.mesh import Mesh
-from parlab.bench.plan import Refused, Request, find_root, plan
+from parlab.bench.plan import Refused, Request, plan
+from parlab.bench.rules import find_root
 
 ROOT = Path(__file__).resolve().parent.parent
+TINY = ROOT / "benchmarks" / "workloads" / "tiny-cpu.toml"
 PROBE = {
     "torch": "2.13.0", "cuda": None, "gpus": [], "gloo": True, "nccl": False, "mesh": True,
-    "pipelining": True, "torchrun": True, "errors": {},
+    "pipelining": True, "within_rank": True, "torchrun": True, "errors": {},
 }  # fmt: skip
 
 
@@ -281,6 +284,23 @@ def test_old_torch_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "torch 2.6.0 is too old: before 2.8 pipelines hang on gloo; "
         "install a newer one, as in `pip install --upgrade torch`"
     ]
+
+
+def test_a_folded_schedule_needs_a_torch_that_hands_tensors_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """torch 2.8 aborts in gloo: its ZBV sends from a rank to itself."""
+    old = Machine("a CPU", 2, 8000.0, {**PROBE, "torch": "2.8.0", "within_rank": False})
+    monkeypatch.setattr(machine, "look", lambda: old)
+    workload = TINY.read_text("utf-8").replace('"1F1B"', '"ZBVZeroBubble"')
+    workload = workload.replace("chunks_per_rank = 1", "chunks_per_rank = 2")
+    text = TINY.with_name("parallel-training.txt")
+    workload = workload.replace('"parallel-training.txt"', f'"{text}"')
+    (tmp_path / "zbv.toml").write_text(workload, "utf-8")
+    request = ask(tmp_path, workload=str(tmp_path / "zbv.toml"))
+    with pytest.raises(Refused, match="ZBVZeroBubble: torch 2.8.0 sends from a rank to itself"):
+        plan(request)
+    assert plan(dataclasses.replace(request, groups=("baseline", "G0_tp")))
 
 
 def test_several_nodes_need_to_be_told_where_to_meet(tmp_path: Path) -> None:

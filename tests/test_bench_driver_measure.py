@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from parlab.bench.intervals import minus, total, union, within
 from parlab.bench.measure import PARTS, ratios, split_step, spread, step_seconds, timeline, traffic
+from parlab.lesson.intervals import minus, total, union, within
 
 Event = dict[str, Any]
 

@@ -18,13 +18,14 @@ from matplotlib.figure import Figure
 from test_figures import problems
 
 from parlab import cli
-from parlab.bench import assemble, decide, flops, pictures, record
+from parlab.bench import assemble, decide, flops, record
 from parlab.bench.assemble import Context
 from parlab.bench.driver import Job, Outcome
 from parlab.bench.machine import Machine
 from parlab.bench.mesh import Mesh
 from parlab.bench.report import report, sections
 from parlab.bench.workload import load
+from parlab.lesson import draw_records as pictures
 from parlab.lesson.loader import Loaded, load_lesson
 
 matplotlib.use("Agg")

@@ -137,22 +137,42 @@ def test_a_stopped_command_leaves_a_record_and_no_process(
     assert content["decision"]["gate_failures"] == ["runtime"]
 
 
-def test_two_agents_are_two_nodes(tmp_path: Path) -> None:
+SRUN = """#!/bin/sh
+shift
+SLURM_NODEID=0 "$@" & first=$!
+SLURM_NODEID=1 "$@" || exit 1
+wait $first
+"""
+
+
+def test_the_slurm_script_joins_two_agents_as_two_nodes(tmp_path: Path) -> None:
+    """With stand-ins for Slurm's own commands: both nodes are this machine."""
     small(tmp_path)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    nodes = [
-        subprocess.Popen(
-            command(
-                tmp_path, "--nnodes", "2", "--node-rank", str(rank), "--run-id", "test",
-                "--rdzv-endpoint", f"127.0.0.1:{port}", "--local-addr", "127.0.0.1",
-            ),
-            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
-        for rank in (0, 1)
-    ]  # fmt: skip
-    assert [node.wait(150) for node in nodes] == [0, 0]
+    programs = {
+        "bin/scontrol": "#!/bin/sh\necho 127.0.0.1\necho other\n",
+        "bin/srun": SRUN,
+        ".venv/bin/parlab": f'#!/bin/sh\nexec {sys.executable} -m parlab.cli "$@"\n',
+    }
+    for name, text in programs.items():
+        program = tmp_path / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(text, "utf-8")
+        program.chmod(0o755)
+    slurm = {
+        "SLURM_SUBMIT_DIR": str(tmp_path), "SLURM_JOB_NODELIST": "a,b", "SLURM_NNODES": "2",
+        "SLURM_JOB_ID": str(20000 + port % 20000),
+        "PATH": os.pathsep.join([str(tmp_path / "bin"), os.environ["PATH"]]),
+    }  # fmt: skip
+    script = str(ROOT / "benchmarks" / "slurm.sh")
+    done = subprocess.run(
+        ["bash", script, *command(tmp_path)[4:], "--local-addr", "127.0.0.1"],
+        env={**os.environ, **slurm, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=150,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
     content = json.loads((tmp_path / "results" / "pp1_cp1_tp2.json").read_text("utf-8"))
     assert content["failure"] is None and content["hardware"]["nodes"] == 2
     assert "--nnodes=2" in content["artifact"]["command"]

@@ -11,9 +11,10 @@ import torch
 
 from parlab.bench import kernels
 from parlab.bench.checkpoint import locate, reader
-from parlab.bench.context_parallel import ContextParallel, head_tail
+from parlab.bench.context_parallel import ContextParallel
 from parlab.bench.correctness import _ratio
 from parlab.bench.data import Batches, tokenize
+from parlab.bench.head_tail import head_tail
 from parlab.bench.model import Decoder, ModelConfig
 from parlab.bench.optimizer import AdamW
 from parlab.bench.parameters import load, random_weights, shards

@@ -1,5 +1,7 @@
 """The helper behind every check: three states, copies of the input, strict comparison."""
 
+import time
+
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
@@ -118,6 +120,29 @@ def test_even_an_exit_is_reported() -> None:
 def test_an_interrupt_is_the_learner_s_own() -> None:
     with pytest.raises(KeyboardInterrupt):
         run("def answer(x): raise KeyboardInterrupt")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "while True: pass",
+        "while True:\n  try: x = sum(range(9))\n  except BaseException: pass",
+        "return max(i for i in iter(int, 1))",
+    ],
+    ids=["loop", "loop_that_catches_all", "endless_generator"],
+)
+def test_a_call_that_does_not_end_is_ended(body: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(Wrong) as caught:
+        run(f"def answer(x):\n {body}", CHECK.replace('"answer")', '"answer", seconds=0.3)'))
+    assert time.monotonic() - began < 8
+    said = str(caught.value).splitlines()
+    assert said[2].startswith("   rule | each call must end within 0.3 s")
+    assert said[3:5] == [
+        "   expected | a result within 0.3 s",
+        "   actual | still running after 0.3 s",
+    ]
+    sum(range(1_000_000))  # nothing of the limit is left behind
 
 
 def test_a_changed_input_is_wrong_and_later_calls_get_a_fresh_one() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from lessons import ROOT, answered
 
-from parlab.lesson.loader import LessonUnusable, load_lesson, load_notebook
+from parlab.lesson.loader import LessonUnusable, load_lesson, load_notebook, load_solution
 
 LESSON = "04_model_internal_parallel"
 NAMES = {
@@ -77,3 +77,15 @@ def test_neither_is_an_error_that_names_both(tmp_path: Path) -> None:
     (tmp_path / "mine.ipynb").write_text('{"cells": []}')
     with pytest.raises(LessonUnusable, match="no TODO cell"):
         load_notebook(tmp_path / "mine.ipynb")
+
+
+def test_a_solution_gets_the_imports_of_its_set_up_that_it_uses(tmp_path: Path) -> None:
+    path = tmp_path / "x.py"
+    path.write_text(
+        "# %%\n# SETUP\nimport math, nowhere_at_all\nfrom json import dumps as word, nothing\n\n"
+        "# %%\n# TODO 1 · area\ndef area(r):\n    return word(math.floor(math.pi * r))\n"
+    )
+    assert load_solution(path)["area"](1) == "3"
+    path.write_text("# %%\n# SETUP\nimport math\n\n# %%\n# TODO 1 · area\ndef area(r):\nreturn 3\n")
+    with pytest.raises(LessonUnusable, match="TODO 1 · area raised IndentationError"):
+        load_solution(path)

@@ -15,7 +15,7 @@ _ALWAYS = ("parlab", _PACKAGE, f"{_PACKAGE}.language")
 
 def check_imports(cell: Cell, tree: ast.Module, root: Path, report: Report) -> None:
     """Refuses an import from parlab that a single-file twin could not carry."""
-    for name, line in _imported(tree, "", root):
+    for name, line in imported(tree, "", root):
         fault = _fault(name, root)
         if fault:
             report(cell.line + line, fault)
@@ -36,7 +36,7 @@ def carried_modules(trees: Iterable[ast.Module], root: Path) -> dict[str, str]:
     for name in _ALWAYS:
         _carry(name, root, carried, ())
     for tree in trees:
-        for name, _ in _imported(tree, "", root):
+        for name, _ in imported(tree, "", root):
             _carry(name, root, carried, ())
     return carried
 
@@ -59,7 +59,7 @@ def _carry(name: str, root: Path, carried: dict[str, str], importing: tuple[str,
         line = text[: text.index(QUOTE)].count("\n") + 1
         raise Refused([Problem(shown, line, f'{QUOTE} would end the copy in a twin: use """')])
     module = f"{name}.__init__" if file.name == "__init__.py" else name
-    for needed, line in _imported(ast.parse(text), module, root):
+    for needed, line in imported(ast.parse(text), module, root):
         fault = _fault(needed, root)
         if fault:
             raise Refused([Problem(shown, line, fault)])
@@ -68,7 +68,7 @@ def _carry(name: str, root: Path, carried: dict[str, str], importing: tuple[str,
     carried[name] = text if text.endswith("\n") else text + "\n"
 
 
-def _imported(tree: ast.Module, module: str, root: Path) -> Iterator[tuple[str, int]]:
+def imported(tree: ast.Module, module: str, root: Path) -> Iterator[tuple[str, int]]:
     """The parlab modules that a file or cell imports, also within functions, and where."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

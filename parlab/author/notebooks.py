@@ -4,12 +4,14 @@
 
 import ast
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from parlab.author.badges import badges
+from parlab.author.bundle import pack
 from parlab.author.code_rules import parse_python
 from parlab.author.embed import carried_modules
 from parlab.author.lesson import LANGUAGES, Lesson, Unit
@@ -52,12 +54,16 @@ def compose(lesson: Lesson, repository: Repository) -> dict[str, NotebookNode]:
     """
     code = [unit.cell(lang) for unit in lesson.units for lang in LANGUAGES if not unit.zh.markdown]
     modules = carried_modules((ast.parse(cell.source) for cell in code), repository.root)
+    shown = repository.relative(lesson.source)
+    bundle = pack(lesson.setup.zh.source, repository.root, shown)
+    address = repository.blob("parlab/bench")
+    carried = _Carried(modules, bundle, address)
     made = {}
     for folder in FOLDERS:
         for language in LANGUAGES:
             path = notebook_path(folder, lesson.name, language)
             cells = [
-                _cell(unit, language, path, repository, _source(folder, modules, language))
+                _cell(unit, language, path, repository, _source(folder, language, carried))
                 for unit in lesson.units
             ]
             if folder != SOLUTION:
@@ -74,14 +80,25 @@ def serialize(notebook: NotebookNode) -> bytes:
     return (text.rstrip("\n") + "\n").encode("utf-8")
 
 
-def _source(folder: str, modules: dict[str, str], language: str) -> Callable[[Unit], str]:
+@dataclass(frozen=True)
+class _Carried:
+    """What a twin carries; see `single_file_setup`."""
+
+    modules: dict[str, str]
+    bundle: tuple[str, str] | None
+    address: str
+
+
+def _source(folder: str, language: str, carried: _Carried) -> Callable[[Unit], str]:
     """How a code cell's source is made in one kind of notebook."""
 
     def make(unit: Unit) -> str:
         source = unit.cell(language).source
         if unit.cell_id == "setup":
             if folder == TWIN:
-                return single_file_setup(source, language, modules)
+                return single_file_setup(
+                    source, language, carried.modules, carried.bundle, carried.address
+                )
             return guarded_setup(source, language)
         if folder != SOLUTION and unit.anchor and unit.anchor.is_task:
             return stub(source, unit.anchor.label)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from parlab.bench.driver import Outcome
-from parlab.bench.measure import split_step, timeline
+from parlab.bench.measure import split_step, timeline, trace_in_ms, traces
 from parlab.bench.record import write_file
 
 LOGS, TIMELINES = "logs", "timelines"
@@ -44,10 +44,12 @@ def save_artifacts(
     contents = {"log": (folder / LOGS / f"{name}.log", cleaner(root)(outcome.log))}
     if outcome.documents:
         step, splits = split_step(outcome.documents)
-        text = json.dumps(
-            {"step_ms": (step[1] - step[0]) * 1e3, "ranks": timeline(step, splits)},
-            separators=(",", ":"),
-        )
+        content = {
+            "step_ms": (step[1] - step[0]) * 1e3,
+            "ranks": timeline(step, splits),
+            "trace": trace_in_ms(step, traces(outcome.documents)),
+        }
+        text = json.dumps(content, separators=(",", ":"))
         contents["timeline"] = (folder / TIMELINES / f"{name}.json", text)
     artifact, reasons = dict(record["artifact"]), dict(record["reasons"])
     for key in ("log", "timeline"):

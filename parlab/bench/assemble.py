@@ -11,7 +11,8 @@ from parlab.bench import decide
 from parlab.bench.driver import Job, Outcome, command, environment
 from parlab.bench.flops import mfu, per_token
 from parlab.bench.machine import Machine, hardware
-from parlab.bench.measure import ratios, split_step, spread, step_seconds, traffic
+from parlab.bench.measure import LESSON, ratios, split_step, spread, step_seconds, traffic
+from parlab.bench.rules import lesson_rule
 from parlab.bench.workload import BASELINE, Model, Workload
 from parlab.lesson.loader import Loaded
 
@@ -67,12 +68,9 @@ def begin(context: Context, job: Job, run_id: str, started: str) -> Record:
             "message": "the run began and has not reported back: it is still at work, or it was "
             "killed together with the program that started it",
         },
-        "evidence_level": level(context.device, job.nodes.count),
-        "oversubscribed": False,
         "reasons": reasons,
     }  # fmt: skip
-    record["oversubscribed"] = _crowded(record, job.nodes.count)
-    return _closed(record, context.functions, "the run has not ended")
+    return _closed(record, context.functions, job.nodes.count)
 
 
 def finish(
@@ -97,15 +95,12 @@ def finish(
     metrics: dict[str, Any] = {**dict.fromkeys(METRICS), "startup_s": outcome.startup_s}
     done: Record = {**record, "metrics": metrics, "failure": failure, "reasons": reasons}
     if failure:
-        return _closed(done, functions, f"the run failed ({failure['kind']})")
+        return _closed(done, functions, record["hardware"]["nodes"])
     tokens = record["workload"]["global_batch"] * record["workload"]["sequence_length"]
     metrics |= measured(outcome.documents, tokens)
-    hosts = {document["host"] for document in outcome.documents}
-    done["oversubscribed"] = _crowded(record, len(hosts))
     metrics["correctness"], why = _correctness(done, outcome.documents, baseline)
     reasons["metrics.correctness"] = why
-    metrics["scaling_efficiency"], why = _efficiency(done, baseline)
-    reasons["metrics.scaling_efficiency"] = why
+    yardstick, reasons["metrics.scaling_efficiency"] = _yardstick(done, baseline)
     metrics["model_flops_per_token"] = _flops(record)
     metrics["mfu"], reasons["metrics.mfu"] = mfu(
         metrics["throughput"]["median"],
@@ -115,7 +110,8 @@ def finish(
         record["workload"]["world_size"],
     )
     done["reasons"] = {key: why for key, why in reasons.items() if why}
-    return _closed(done, functions, "the ranks did not report it")
+    hosts = {document["host"] for document in outcome.documents}
+    return _closed(done, functions, len(hosts), yardstick)
 
 
 def _flops(record: Record) -> int:
@@ -123,22 +119,25 @@ def _flops(record: Record) -> int:
     return per_token(Model(**work["model"]), work["sequence_length"])
 
 
-def _crowded(record: Record, hosts: int) -> bool:
-    """Whether ranks on CPU outnumber the cores of the machines that they ran on."""
+def _closed(
+    record: Record, functions: Loaded, hosts: int, yardstick: Record | None = None
+) -> Record:
+    """The record as lesson 05 completes it: evidence level, reasons, efficiency, decision.
+
+    Args:
+        hosts: how many machines the ranks ran on; two agents on one share its cores.
+        yardstick: the baseline where it may be compared with.
+    """
     machine = record["hardware"]
-    ranks = record["workload"]["world_size"]
-    return bool(machine["device"] == "cpu" and ranks > machine["cores"] * hosts)
-
-
-def _closed(record: Record, functions: Loaded, why: str) -> Record:
-    """Adds the gates' verdict, and a reason for every metric that is null without one."""
-    for key, value in record["metrics"].items():
-        if value is None:
-            record["reasons"].setdefault(f"metrics.{key}", why)
+    seen = {**machine, "nodes": hosts} if machine["device"] == "cpu" else machine
+    complete = lesson_rule(LESSON, "complete_record")
+    closed = complete({**record, "hardware": seen}, yardstick, functions[decide.GATES])
+    why = "the run failed" if record["failure"] else "not written"
     for key in ("timeline", "log"):
         if record["artifact"][key] is None:
-            record["reasons"].setdefault(f"artifact.{key}", why)
-    return {**record, "decision": decide.judge(record, functions)}
+            closed["reasons"].setdefault(f"artifact.{key}", why)
+    decision = {**closed["decision"], "functions": decide.origin(functions)}
+    return {**closed, "hardware": machine, "decision": decision}
 
 
 def describe(workload: Workload, world_size: int) -> dict[str, Any]:
@@ -228,15 +227,14 @@ def _correctness(
     }, ""
 
 
-def _efficiency(record: Record, baseline: Record | None) -> tuple[float | None, str]:
+def _yardstick(record: Record, baseline: Record | None) -> tuple[Record | None, str]:
+    """The baseline to compare the throughput with; None and the reason where there is none."""
     if record["name"] == BASELINE:
         return None, "it is what the groups are compared with"
     if why := _no_baseline(record, baseline):
         return None, why
     assert baseline
-    alone = baseline["metrics"]["throughput"]["median"]
-    ranks = record["workload"]["world_size"]
-    return record["metrics"]["throughput"]["median"] / (ranks * alone), ""
+    return {**baseline, "evidence_level": record["evidence_level"]}, ""
 
 
 def _no_baseline(record: Record, baseline: Record | None) -> str:
@@ -257,13 +255,6 @@ def _no_baseline(record: Record, baseline: Record | None) -> str:
     }:  # fmt: skip
         return ""  # one rank never spans machines
     return f"the baseline's evidence level is {baseline['evidence_level']}"
-
-
-def level(device: str, nodes: int) -> str:
-    """The evidence level of a run."""
-    if device == "cpu":
-        return "cpu_gloo"
-    return "gpu_single_node" if nodes == 1 else "gpu_multi_node"
 
 
 def _commit(folder: Path) -> tuple[str | None, bool | None]:

@@ -15,6 +15,10 @@ from torch import Tensor
 
 from parlab.bench.trace import Label, Pending, start
 
+# Their names from torch 2.13 on, and before.
+_all_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+_reduce_scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -53,7 +57,7 @@ def all_gather(x: Tensor, axis: Axis, direction: str, cause: str) -> Tensor:
     why = Label(axis.name, direction, cause)
     start(
         why, "all_gather", axis.ranks,
-        lambda: [dist.all_gather_into_tensor(
+        lambda: [_all_gather(
             out, source.view(-1), group=axis.group, async_op=True
         )],
     ).wait()  # fmt: skip
@@ -67,7 +71,7 @@ def reduce_scatter(x: Tensor, axis: Axis, direction: str, cause: str) -> Tensor:
     why = Label(axis.name, direction, cause)
     start(
         why, "reduce_scatter", axis.ranks,
-        lambda: [dist.reduce_scatter_tensor(
+        lambda: [_reduce_scatter(
             out, source.view(-1), group=axis.group, async_op=True
         )],
     ).wait()  # fmt: skip

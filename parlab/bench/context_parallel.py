@@ -1,7 +1,7 @@
 """Context parallelism behind one adapter: which tokens this rank holds, and how it attends.
 
-The sequence is cut into 2·cp chunks; rank r holds chunks r and 2·cp-1-r (head-tail), so that
-every rank has the same share of the causal triangle. Two methods give the same numbers:
+The sequence is cut as lesson 03 teaches (head-tail, see `head_tail`), so that every rank has the
+same share of the causal triangle. Two methods give the same numbers:
 
 allgather  every rank gathers K and V and masks by position (Llama 3, arXiv 2407.21783 section 3.3)
 ring       K and V travel from rank to rank, partial results merge by their log-sum-exp
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from parlab.bench.collectives import Axis, gather_stacked
+from parlab.bench.head_tail import chunks, head_tail
 from parlab.bench.kernels import causal_attention, masked_attention
 from parlab.bench.ring_attention import ring_attention
 
@@ -42,15 +43,15 @@ class ContextParallel:
         return self._gathered(q, k, v)
 
     def _gathered(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        n, r, chunk = self.axis.size, self.axis.index, q.shape[2] // 2
+        chunk = q.shape[2] // 2
         everyone = gather_stacked(torch.stack((k, v)), self.axis, "kv_gather")
-        heads, tails = everyone.split(chunk, dim=4)  # [n, 2, b, k, chunk, d] each
-        ordered = torch.cat((heads, tails.flip(0)))  # chunk 0 .. 2n-1
+        held, places = chunks(self.axis.size)
+        pieces = [half for rank in everyone.unbind() for half in rank.split(chunk, dim=3)]
+        ordered = torch.stack([pieces[place] for place in places])  # [2n, 2, b, k, chunk, d]
         # Chunk c sees chunks 0..c; what it cannot see is not computed.
-        seen = [(ordered[: c + 1], c) for c in (r, 2 * n - 1 - r)]
         parts = []
-        for queries, (chunks, c) in zip(q.split(chunk, dim=2), seen, strict=True):
-            keys, values = chunks.permute(1, 2, 3, 0, 4, 5).flatten(3, 4)
+        for queries, c in zip(q.split(chunk, dim=2), held[self.axis.index], strict=True):
+            keys, values = ordered[: c + 1].permute(1, 2, 3, 0, 4, 5).flatten(3, 4)
             parts.append(masked_attention(queries, keys, values, self._mask(chunk, c, q.device)))
         return torch.cat(parts, dim=2)
 
@@ -62,11 +63,3 @@ class ContextParallel:
             columns = torch.arange((c + 1) * chunk, device=device)
             self._masks[key] = columns[None, :] <= rows[:, None]
         return self._masks[key]
-
-
-def head_tail(sequence: int, cp: int, rank: int) -> Tensor:
-    """Positions [sequence / cp] of chunks `rank` and `2·cp - 1 - rank` of 2·cp."""
-    if sequence % (2 * cp):
-        raise ValueError(f"sequence_length = {sequence} is not a multiple of 2 · cp = {2 * cp}")
-    chunks = torch.arange(sequence).view(2 * cp, -1)
-    return torch.cat((chunks[rank], chunks[2 * cp - 1 - rank]))

@@ -6,6 +6,7 @@ from typing import Any
 from parlab.bench.record import DECISION, now_utc
 from parlab.bench.workload import BASELINE
 from parlab.lesson.loader import Loaded
+from parlab.lesson.records import stands_apart
 
 LESSON = "04_model_internal_parallel"
 LAYOUT, GATES, CHOICE = (
@@ -17,24 +18,8 @@ Record = Mapping[str, Any]
 
 
 def candidate(record: Record) -> dict[str, Any]:
-    """What the gates see. A run that failed has measured nothing: 0 stands for each null."""
-    metrics = record["metrics"]
-    memory, throughput = metrics["peak_memory_mb"], metrics["throughput"]
-    measured = {
-        "peak_memory_mb": memory and memory["max"],
-        "bubble_ratio": metrics["bubble_ratio"],
-        "communication_ratio": metrics["communication_ratio"],
-        "throughput": throughput and throughput["median"],
-    }
-    failed = record["failure"]
-    missing = [key for key, value in measured.items() if value is None]
-    if missing and not failed:
-        raise ValueError(f"{record['name']}: {', '.join(missing)} not measured in a run that ended")
-    return {
-        "name": record["name"],
-        **{key: 0 if value is None else value for key, value in measured.items()},
-        "failure": failed,
-    }
+    """What the gates saw of a run; its own decision keeps it."""
+    return {"name": record["name"], **record["decision"]["gates"], "failure": record["failure"]}
 
 
 def origin(functions: Loaded) -> dict[str, str]:
@@ -44,20 +29,6 @@ def origin(functions: Loaded) -> dict[str, str]:
         "source": functions.source,
         "sha256": functions.sha256,
         "note": functions.note,
-    }
-
-
-def judge(record: Record, functions: Loaded) -> dict[str, Any]:
-    """The record's ``decision``: limits, what the gates saw and what they said."""
-    limits = dict(record["workload"]["limits"])
-    seen = candidate(record)
-    result = functions[GATES](seen, limits)
-    return {
-        "limits": limits,
-        "gates": {key: seen[key] for key in seen if key not in ("name", "failure")},
-        "gate_failures": list(result["gate_failures"]),
-        "accepted": bool(result["eligible"]),
-        "functions": origin(functions),
     }
 
 
@@ -80,7 +51,7 @@ def choose(
     if not ours:
         return None
     latest = max(ours, key=lambda r: (r["name"] == last, r["started"], r["name"]))
-    left_out = {name: why for name, r in groups.items() if (why := incomparable(r, latest))}
+    left_out = {name: why for name, r in groups.items() if (why := _unfit(r, latest))}
     compared = [record for name, record in groups.items() if name not in left_out]
     limits = dict(latest["workload"]["limits"])
     judged = [functions[GATES](candidate(record), limits) for record in compared]
@@ -104,25 +75,19 @@ def choose(
     }
 
 
+def _unfit(record: Record, latest: Record) -> str:
+    """Why a group takes no part in the choice; empty where it does."""
+    if None in record["decision"]["gates"].values():
+        return "it did not measure what the gates ask for"
+    return incomparable(record, latest)
+
+
 def incomparable(one: Record, other: Record) -> str:
-    """Why two runs may not be compared; empty where they may."""
-    a, b = one["workload"], other["workload"]
-    if a["fingerprint"] != b["fingerprint"]:
-        return f"another workload: {a['name']} {a['fingerprint'][:8]}, not {b['fingerprint'][:8]}"
-    if one["evidence_level"] != other["evidence_level"]:
-        return f"evidence level {one['evidence_level']}, not {other['evidence_level']}"
-    if a["world_size"] != b["world_size"]:
-        return f"{a['world_size']} rank(s), not {b['world_size']}"
-    return other_hardware(one, other)
-
-
-def other_hardware(one: Record, other: Record) -> str:
-    """Why the machines of two runs may not be compared; empty where they may."""
-    for key in ("cpu", "cores", "gpu", "gpus", "nodes"):
-        a, b = one["hardware"][key], other["hardware"][key]
-        if a != b:
-            return f"other hardware: {key} {a}, not {b}"
-    return ""
+    """Why two groups may not be compared; empty where they may."""
+    if why := stands_apart(one, other):
+        return why
+    a, b = one["workload"]["world_size"], other["workload"]["world_size"]
+    return "" if a == b else f"{a} rank(s), not {b}"
 
 
 def meaning(record: Record) -> str:

@@ -3,6 +3,7 @@
 import secrets
 import signal
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -39,14 +40,17 @@ def bench(request: Request, say: Say) -> bool:
     say(context.functions.describe())
     if request.nodes.rank > 0:
         return _follow(request, context, groups, say)
-    good = True
+    good, began, startups = True, time.monotonic(), 0.0
     jobs = request.folder / JOBS
     jobs.mkdir(parents=True, exist_ok=True)
     record.write_file(jobs / ".gitignore", "*\n")
     with locked(jobs), _signals():
         for number, (name, mesh) in enumerate(groups.items(), 1):
             say(f"--- {name} ({number} of {len(groups)}): {mesh.name} on {context.device}")
-            good &= _run_group(request, context, name, mesh, say)
+            outcome = _run_group(request, context, name, mesh, say)
+            good &= outcome.failure is None
+            startups += outcome.startup_s or 0.0
+        say(f"in all {time.monotonic() - began:.1f} s, of which {startups:.1f} s start-up")
         _choose(request, context, list(groups)[-1], say)
     return good
 
@@ -78,7 +82,7 @@ def _job(request: Request, context: Context, name: str, mesh: Mesh) -> Job:
     )
 
 
-def _run_group(request: Request, context: Context, name: str, mesh: Mesh, say: Say) -> bool:
+def _run_group(request: Request, context: Context, name: str, mesh: Mesh, say: Say) -> Outcome:
     job, started = _job(request, context, name, mesh), record.now_utc()
     driver.prepare(job)
     run_id = f"{started}-{secrets.token_hex(3)}"
@@ -92,7 +96,7 @@ def _run_group(request: Request, context: Context, name: str, mesh: Mesh, say: S
     say(summary(done))
     if outcome.interrupted:
         raise outcome.interrupted
-    return outcome.failure is None
+    return outcome
 
 
 def _baseline(folder: Path) -> dict[str, Any] | None:
@@ -114,6 +118,8 @@ def summary(content: Mapping[str, Any]) -> str:
         f"communication {metrics['communication_ratio']:.3f}, "
         f"{metrics['peak_memory_mb']['max']:.0f} MB a rank"
     )
+    if metrics["startup_s"] is not None:
+        line += f", start-up {metrics['startup_s']:.1f} s"
     failed = ", ".join(content["decision"]["gate_failures"])
     return f"{line}; {'gates failed: ' + failed if failed else 'passes the gates'}"
 

@@ -43,12 +43,12 @@ def peak_memory(device: torch.device) -> tuple[float, str]:
 def clock_offset() -> float:
     """Seconds to add to this rank's clock to get rank 0's. A collective call.
 
-    Ranks on rank 0's host share its clock. Others exchange messages with rank 0; the quickest
-    exchange gives the offset, to within half of its time (Cristian's algorithm).
+    Ranks of one host, the same boot of it, share a clock. Others exchange messages with rank 0;
+    the quickest exchange gives the offset, to within half of its time (Cristian's algorithm).
     """
     rank = dist.get_rank()
     hosts: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(hosts, socket.gethostname())
+    dist.all_gather_object(hosts, _host())
     offset = 0.0
     for other, host in enumerate(hosts):
         if host == hosts[0] or rank not in (0, other):
@@ -68,3 +68,11 @@ def clock_offset() -> float:
             if after - before < best:
                 best, offset = after - before, float(message[0]) - (before + after) / 2
     return offset
+
+
+def _host() -> tuple[str, str]:
+    """Name and boot of this machine: containers on several machines may share a name."""
+    boot = ""
+    with contextlib.suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return socket.gethostname(), boot

@@ -30,6 +30,9 @@ def mesh():
 def pipelining():
     from torch.distributed.pipelining import Schedule1F1B, ScheduleZBVZeroBubble
     return True
+def within_rank():
+    from torch.distributed.pipelining import schedules
+    return issubclass(schedules.ScheduleZBVZeroBubble, schedules._PipelineScheduleRuntime)
 import torch, torch.distributed
 ask("torch", lambda: torch.__version__)
 ask("cuda", lambda: torch.version.cuda)
@@ -40,6 +43,7 @@ ask("bfloat16", lambda: bool(torch.cuda.is_available() and torch.cuda.is_bf16_su
 ask("torchrun", lambda: bool(__import__("torch.distributed.run")))
 ask("mesh", mesh)
 ask("pipelining", pipelining)
+ask("within_rank", within_rank)
 print(json.dumps(out))
 """
 LEAST_TORCH = (2, 8)
@@ -97,6 +101,19 @@ def refusals(machine: Machine, device: str) -> list[str]:
     if device == "cuda" and machine.gpus and not machine.probe.get("nccl"):
         found.append("this torch has no NCCL: take --device cpu, or a build with it")
     return found
+
+
+def cannot_fold(machine: Machine, device: str) -> str | None:
+    """Why this torch cannot run a schedule that has neighbouring stages on one rank, if so.
+
+    torch 2.8 sends from such a rank to itself; later ones hand the tensor over.
+    """
+    if device != "cpu" or machine.probe.get("within_rank"):
+        return None
+    return (
+        f"ZBVZeroBubble: torch {machine.torch} sends from a rank to itself there, which gloo "
+        "cannot; take a newer torch (2.13 is known to work) or another schedule"
+    )
 
 
 def hardware(machine: Machine, device: str, nodes: int) -> tuple[dict[str, Any], dict[str, str]]:

@@ -1,16 +1,19 @@
 """What the ranks wrote → the four parts of a step, ratios, traffic. Pure functions.
 
 A step runs from the first rank's start to the last rank's end on one clock. Each rank's step is
-split without rest into *compute*, *exposed* communication, *idle* and *other*.
+split without rest into *compute*, *exposed* communication, *idle* and *other*. How, and what the
+ratios are, lesson 05 teaches; both rules are loaded from there.
 """
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parlab.bench.intervals import Interval, Intervals, minus, total, union, within
+from parlab.bench.rules import lesson_rule
+from parlab.lesson.intervals import Interval, Intervals, total, union, within
 
+LESSON = "05_multi_gpu_experiments"
 PARTS = ("compute", "exposed", "idle", "other")
 _KEYS = ("axis", "direction", "cause", "operation")
 _LARGEST = "largest_rank_payload_bytes"
@@ -44,10 +47,15 @@ def split_step(documents: Sequence[Document]) -> tuple[Interval, list[Split]]:
     Args:
         documents: what each rank wrote (``rank-<rank>.json``).
     """
-    shifted = [_on_one_clock(document) for document in documents]
+    shifted = traces(documents)
     step = (min(one["start"] for one in shifted), max(one["end"] for one in shifted))
-    posts, arrivals = _posts(shifted), _arrivals(shifted)
-    return step, [_split(one, step, posts, arrivals) for one in shifted]
+    arrivals = _arrivals(shifted)
+    return step, [_split(one, step, arrivals) for one in shifted]
+
+
+def traces(documents: Sequence[Document]) -> list[dict[str, Any]]:
+    """Each rank's traced step on one clock, seconds: ``rank``, ``start``, ``end``, ``events``."""
+    return _with_peers([_on_one_clock(document) for document in documents])
 
 
 def _on_one_clock(document: Document) -> dict[str, Any]:
@@ -76,15 +84,24 @@ def _transfer(rank: int, event: Document) -> tuple[int, int, int]:
     return (*ends, event["sequence"])
 
 
-def _posts(shifted: Sequence[Document]) -> dict[tuple[int, int, int], float]:
-    """When each transfer begins: the later of its two posts."""
-    begins: dict[tuple[int, int, int], float] = {}
+def _with_peers(shifted: Sequence[Document]) -> list[dict[str, Any]]:
+    """The same with ``peer_start`` in each transfer: when the other side posted its half."""
+    posts: dict[tuple[tuple[int, int, int], str], float] = {}
     for one in shifted:
         for event in one["events"]:
             if event["kind"] == "p2p":
-                key = _transfer(one["rank"], event)
-                begins[key] = max(begins.get(key, event["start"]), event["start"])
-    return begins
+                posts[_transfer(one["rank"], event), event["operation"]] = event["start"]
+
+    def known(rank: int, event: dict[str, Any]) -> dict[str, Any]:
+        if event["kind"] != "p2p":
+            return event
+        other = "recv" if event["operation"] == "send" else "send"
+        start = posts.get((_transfer(rank, event), other), event["start"])
+        return {**event, "peer_start": start}
+
+    return [
+        {**one, "events": [known(one["rank"], event) for event in one["events"]]} for one in shifted
+    ]
 
 
 def _meeting(event: Document) -> tuple[str, tuple[int, ...], int]:
@@ -103,46 +120,31 @@ def _arrivals(shifted: Sequence[Document]) -> dict[tuple[str, tuple[int, ...], i
 
 
 def _split(
-    one: Document,
-    step: Interval,
-    posts: Mapping[tuple[int, int, int], float],
-    arrivals: Mapping[tuple[str, tuple[int, ...], int], float],
+    one: Document, step: Interval, arrivals: Mapping[tuple[str, tuple[int, ...], int], float]
 ) -> Split:
-    busy, communicating, waiting = [], [], []
     skewed: Intervals = []
     for event in one["events"]:
-        if event["kind"] == "compute":
-            busy.append((event["start"], event["end"]))
-        elif event["kind"] == "p2p":
-            begin = posts[_transfer(one["rank"], event)]
-            waiting += within(event["blocked"], step[0], begin)
-            communicating += within(event["blocked"], begin, step[1])
-        else:
-            communicating += event["blocked"]
+        if event["kind"] in ("collective", "ring"):
             skewed += within(event["blocked"], step[0], arrivals[_meeting(event)])
-    exposed = within(union(communicating), *step)
-    before = minus(within(union(waiting), *step), exposed)
-    compute = minus(minus(within(union(busy), *step), exposed), before)
-    active = union([*compute, *exposed])
-    first, last = (active[0][0], active[-1][1]) if active else (step[1], step[1])
-    edges = [(step[0], first), (last, step[1])]
-    idle = minus(union([*before, *edges]), active)
-    other = minus([step], union([*active, *idle]))
-    return Split(one["rank"], compute, exposed, idle, other, total(within(union(skewed), *step)))
+    parts = lesson_rule(LESSON, "split_rank_step")(one["events"], step)
+    return Split(one["rank"], **parts, skew=total(within(union(skewed), *step)))
 
 
 def ratios(step: Interval, splits: Sequence[Split]) -> dict[str, float]:
-    """Means over the ranks of idle / step and exposed / step; ``other_ratio`` and skew beside."""
+    """Means over the ranks of idle / step and exposed / step; the other parts and skew beside."""
     length = step[1] - step[0]
-    mean = {
-        part: statistics.fmean(split.seconds()[part] for split in splits) / length for part in PARTS
-    }
+    window = {"start": step[0], "end": step[1], "clock_offset": 0.0}
+    found = lesson_rule(LESSON, "step_ratios")([{**window, **one.seconds()} for one in splits])
+
+    def mean(values: Iterable[float]) -> float:
+        return statistics.fmean(values) / length
+
     return {
-        "bubble_ratio": mean["idle"],
-        "communication_ratio": mean["exposed"],
-        "compute_ratio": mean["compute"],
-        "other_ratio": mean["other"],
-        "skew_ratio": statistics.fmean(split.skew for split in splits) / length,
+        "bubble_ratio": found["bubble_ratio"],
+        "communication_ratio": found["communication_ratio"],
+        "compute_ratio": mean(total(split.compute) for split in splits),
+        "other_ratio": mean(total(split.other) for split in splits),
+        "skew_ratio": mean(split.skew for split in splits),
     }
 
 
@@ -189,12 +191,36 @@ def timeline(step: Interval, splits: Sequence[Split]) -> list[dict[str, Any]]:
         {
             "rank": split.rank,
             **{
-                part: [
-                    [round((a - step[0]) * 1e3, 4), round((b - step[0]) * 1e3, 4)]
-                    for a, b in getattr(split, part)
-                ]
+                part: [[_ms(a, step), _ms(b, step)] for a, b in getattr(split, part)]
                 for part in PARTS
             },
         }
         for split in splits
     ]
+
+
+def trace_in_ms(step: Interval, shifted: Sequence[Document]) -> list[dict[str, Any]]:
+    """What `traces` gives, in ms from the step's start: what the parts were made of."""
+    keys = ("kind", "name", "operation", "peer", "axis")
+
+    def event_in_ms(event: Document) -> dict[str, Any]:
+        times = [key for key in ("start", "peer_start", "end") if key in event]
+        return {
+            **{key: event[key] for key in keys if key in event},
+            **{key: _ms(event[key], step) for key in times},
+            "blocked": [[_ms(a, step), _ms(b, step)] for a, b in event["blocked"]],
+        }
+
+    return [
+        {
+            "rank": one["rank"],
+            "start": _ms(one["start"], step),
+            "end": _ms(one["end"], step),
+            "events": [event_in_ms(event) for event in one["events"]],
+        }
+        for one in shifted
+    ]
+
+
+def _ms(moment: float, step: Interval) -> float:
+    return round((moment - step[0]) * 1e3, 4)

@@ -33,6 +33,7 @@ class Request:
         workload: a name under ``benchmarks/workloads/``, or a file.
         groups: which of the workload's groups; all by default.
         meshes: further meshes, each a group named after its sizes.
+        named: further meshes by the name of their group.
         world_size: what the meshes must multiply to, where it is not their own product.
         device: ``"cpu"``, ``"cuda"`` or ``"auto"`` (CUDA where every rank gets a GPU).
         notebook: a learner's lesson-04 notebook, for the functions.
@@ -44,6 +45,7 @@ class Request:
     results: Path | None = None
     groups: tuple[str, ...] = ()
     meshes: tuple[Mesh, ...] = ()
+    named: Mapping[str, Mesh] = field(default_factory=dict)
     world_size: int | None = None
     device: str = "auto"
     timeout_s: float | None = None
@@ -57,15 +59,6 @@ class Request:
     def folder(self) -> Path:
         """Where the records go."""
         return self.results or self.root / RESULTS
-
-
-def find_root(start: Path) -> Path:
-    """The course's folder: the nearest above ``start`` with lessons in it, else where parlab is."""
-    for folder in (start.resolve(), *start.resolve().parents):
-        if (folder / "solutions").is_dir() and (folder / "pyproject.toml").is_file():
-            return folder
-    home = Path(__file__).resolve().parents[2]
-    return home if (home / "solutions").is_dir() else start.resolve()
 
 
 def find_workload(root: Path, name: str) -> Path:
@@ -100,6 +93,13 @@ def plan(request: Request) -> tuple[Context, dict[str, Mesh]]:
     if device == "auto":
         device = "cuda" if found.gpus and len(found.gpus) >= per_node else "cpu"
     reasons = machine.refusals(found, device) + _node_reasons(request, groups)
+    folded = machine.cannot_fold(found, device)
+    if (
+        folded
+        and workload.run.schedule == "ZBVZeroBubble"
+        and any(m.pp > 1 for m in groups.values())
+    ):
+        reasons.append(folded)
     reasons += [
         f"{name} is no group of {workload.name}; there are {', '.join(workload.groups)}"
         for name in request.groups
@@ -123,9 +123,10 @@ def plan(request: Request) -> tuple[Context, dict[str, Mesh]]:
 
 def _groups(request: Request, workload: Workload) -> dict[str, Mesh]:
     """The chosen groups, the baseline first where it is among them."""
-    names = list(request.groups) or ([] if request.meshes else list(workload.groups))
+    further = {mesh.name: mesh for mesh in request.meshes} | dict(request.named)
+    names = list(request.groups) or ([] if further else list(workload.groups))
     chosen = {name: workload.groups[name] for name in names if name in workload.groups}
-    chosen |= {mesh.name: mesh for mesh in request.meshes}
+    chosen |= further
     return dict(sorted(chosen.items(), key=lambda item: item[0] != BASELINE))
 
 

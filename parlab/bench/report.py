@@ -7,12 +7,13 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from parlab.bench import pictures
 from parlab.bench.artifacts import load_timeline
-from parlab.bench.decide import meaning, other_hardware
+from parlab.bench.decide import meaning
 from parlab.bench.driver import Say
 from parlab.bench.record import DECISION, BadRecord, read, read_folder, write_file
 from parlab.bench.workload import BASELINE
+from parlab.lesson import draw_records as pictures
+from parlab.lesson.records import stands_apart
 
 REPORT, PICTURES = "report.md", "pictures"
 Record = Mapping[str, Any]
@@ -51,7 +52,7 @@ def sections(records: Iterable[Record]) -> dict[str, list[Record]]:
     found: list[list[Record]] = []
     for record in sorted(records, key=lambda r: (r["name"] != BASELINE, r["name"])):
         for section in found:
-            if _may_stand_with(record, section[0]):
+            if not stands_apart(record, section[0]):
                 section.append(record)
                 break
         else:
@@ -64,12 +65,6 @@ def sections(records: Iterable[Record]) -> dict[str, list[Record]]:
             name, number = f"{base}-{number}", number + 1
         named[name] = section
     return named
-
-
-def _may_stand_with(one: Record, other: Record) -> bool:
-    same = one["workload"]["fingerprint"] == other["workload"]["fingerprint"]
-    level = one["evidence_level"] == other["evidence_level"]
-    return same and level and not other_hardware(one, other)
 
 
 def _section(folder: Path, name: str, records: Sequence[Record]) -> list[str]:

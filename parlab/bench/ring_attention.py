@@ -1,11 +1,9 @@
 """Ring attention over the cp axis with the head-tail split (arXiv 2310.01889, 2311.09431).
 
-In shift j rank r holds the K/V of rank o = (r - j) mod cp, and its work is a whole block:
-    o = r  its own tokens, causal (both chunks are in ascending order)
-    o < r  all of its queries see o's head chunk; o's tail chunk lies after all of them
-    o > r  its tail queries see both of o's chunks; its head queries see nothing
-So no mask is needed and nothing is computed in vain. Every shift takes place, whatever is seen:
-a block that a rank has no use for still has to reach the next one.
+In shift j rank r holds the K/V of rank o = (r - j) mod cp. Where o = r its work is causal; else
+it is one whole block: those of its two chunks that see a chunk of o's, and those that they see. So
+no mask is needed and nothing is computed in vain. Every shift takes place, whatever is seen: a
+block that a rank has no use for still has to reach the next one. Blocks merge as lesson 03 teaches.
 """
 
 from __future__ import annotations
@@ -16,7 +14,9 @@ import torch
 from torch import Tensor
 
 from parlab.bench.collectives import Axis, Shift
+from parlab.bench.head_tail import chunks
 from parlab.bench.kernels import block_backward, block_forward
+from parlab.bench.rules import lesson_rule
 
 
 def ring_attention(q: Tensor, k: Tensor, v: Tensor, axis: Axis) -> Tensor:
@@ -25,24 +25,19 @@ def ring_attention(q: Tensor, k: Tensor, v: Tensor, axis: Axis) -> Tensor:
     return out
 
 
-def _view(owner: int, rank: int, length: int) -> tuple[slice, slice]:
-    """(queries, keys): what of this rank's queries sees what of the owner's keys."""
-    half, everything = slice(0, length // 2), slice(0, length)
-    if owner == rank:
-        return everything, everything
-    return (everything, half) if owner < rank else (slice(length // 2, length), everything)
-
-
-def _merge(out: Tensor, lse: Tensor, new: Tensor, new_lse: Tensor) -> None:
-    """Merge two softmax-weighted means over disjoint keys, in place: weights by log-sum-exp."""
-    total = torch.logaddexp(lse, new_lse)
-    out.mul_((lse - total).exp_()[..., None]).add_(new * (new_lse - total).exp_()[..., None])
-    lse.copy_(total)
+def _view(step: int, axis: Axis, length: int) -> tuple[slice, slice]:
+    """(queries, keys) of another rank's block: which of this rank's chunks see which of those."""
+    held, half = chunks(axis.size)[0], length // 2
+    mine, theirs = held[axis.index], held[(axis.index - step) % axis.size]
+    asking = sum(chunk < theirs[0] for chunk in mine)  # chunks ascend, and so does what they see
+    seen = sum(chunk < mine[-1] for chunk in theirs)
+    return slice(asking * half, length), slice(0, seen * half)
 
 
 class _Ring(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, q: Tensor, kv: Tensor, axis: Axis) -> Tensor:
+        merge = lesson_rule("03_context_parallel", "merge")
         block, length = kv, q.shape[2]
         shift = Shift(block, axis, "forward", "ring")
         first, lse = block_forward(q, kv[0], kv[1], causal=True)
@@ -51,11 +46,12 @@ class _Ring(torch.autograd.Function):  # type: ignore[misc]
             block = shift.wait()
             if j + 1 < axis.size:
                 shift = Shift(block, axis, "forward", "ring")
-            queries, keys = _view((axis.index - j) % axis.size, axis.index, length)
+            queries, keys = _view(j, axis, length)
             new, new_lse = block_forward(
                 q[:, :, queries], block[0, :, :, keys], block[1, :, :, keys], causal=False
             )
-            _merge(out[:, :, queries], lse[:, :, queries], new.float(), new_lse)
+            merged = merge(out[:, :, queries], lse[:, :, queries], new.float(), new_lse)
+            out[:, :, queries], lse[:, :, queries] = merged
         out = out.to(q.dtype)
         ctx.axis = axis
         ctx.save_for_backward(q, kv, out, lse)
@@ -74,7 +70,7 @@ class _Ring(torch.autograd.Function):  # type: ignore[misc]
             block = shift.wait()
             if j + 1 < axis.size:
                 shift = Shift(block, axis, "backward", "ring")
-            queries, keys = _view((axis.index - j) % axis.size, axis.index, length)
+            queries, keys = _view(j, axis, length)
             part = block_backward(
                 grad[:, :, queries], q[:, :, queries], block[0, :, :, keys],
                 block[1, :, :, keys], out[:, :, queries], lse[:, :, queries], causal=False,

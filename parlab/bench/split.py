@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 from parlab.bench.model import ModelConfig, Part
+from parlab.bench.rules import lesson_rule
+
+LESSON, SPLIT = "01_pipeline_parallel", "split_layers"
 
 
 def owners(schedule: str, pp: int, chunks: int) -> list[int]:
@@ -24,12 +26,18 @@ def owners(schedule: str, pp: int, chunks: int) -> list[int]:
 
 
 def parts(config: ModelConfig, stages: int, split: str, sequence: int) -> list[Part]:
-    """The part of the model in every stage, by number of layers ("even") or by cost ("cost")."""
+    """The part of the model in every stage, by number of layers ("even") or by cost ("cost").
+
+    By cost, the rule is that of lesson 01.
+    """
     if not 1 <= stages <= config.num_layers:
         raise ValueError(f"{stages} stages for {config.num_layers} layers: each needs one layer")
     counts: Sequence[int] = _even(config.num_layers, stages)
     if split == "cost":
-        counts = _by_cost(*costs(config, sequence), config.num_layers, stages)
+        layer, head = costs(config, sequence)
+        items = [layer] * config.num_layers
+        items[-1] += head  # the head stays with the last layer: every stage holds a layer
+        counts = lesson_rule(LESSON, SPLIT)(items, stages)
     result, first = [], 0
     for index, count in enumerate(counts):
         result.append(Part(first, first + count, index == 0, index == stages - 1))
@@ -37,7 +45,7 @@ def parts(config: ModelConfig, stages: int, split: str, sequence: int) -> list[P
     return result
 
 
-def costs(config: ModelConfig, sequence: int) -> tuple[float, float]:
+def costs(config: ModelConfig, sequence: int) -> tuple[int, int]:
     """FLOPs a token of one layer and of the head, forward, with causal attention at s/2 keys.
 
     Both triple in a backward pass, so their ratio is that of a step. The embedding is a look-up.
@@ -50,20 +58,3 @@ def costs(config: ModelConfig, sequence: int) -> tuple[float, float]:
 
 def _even(layers: int, stages: int) -> list[int]:
     return [layers // stages + (index < layers % stages) for index in range(stages)]
-
-
-def _by_cost(layer: float, head: float, layers: int, stages: int) -> Sequence[int]:
-    """Layers a stage so that the dearest stage is as cheap as can be, the last one with the head;
-    among equals the earlier stages hold more, for they wait for nobody."""
-
-    @cache
-    def best(left: int, stage: int) -> tuple[float, tuple[int, ...]]:
-        if stage == stages - 1:
-            return left * layer + head, (left,)
-        choices = []
-        for count in range(left - (stages - 1 - stage), 0, -1):
-            rest, counts = best(left - count, stage + 1)
-            choices.append((max(count * layer, rest), (count, *counts)))
-        return min(choices, key=lambda choice: choice[0])
-
-    return best(layers, 0)[1]

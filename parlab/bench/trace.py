@@ -1,21 +1,23 @@
 """Events of one step on one rank: what it computed, what it exchanged, when it was blocked.
 
 Every exchange of the engine goes through `start`; outside a recording that costs one comparison.
-Times are seconds of `time.perf_counter`, which ranks on one Linux host share. On GPUs a recording
-waits for the device at each boundary, so that the host's clock sees what the device did: what
-overlapped in the untraced steps does not overlap in this one.
+Times are seconds of `time.perf_counter`, which ranks on one Linux host share. On GPUs the moments
+are those of the compute stream (see `stream_clock`): blocked is what the stream waits for a
+transfer, so that overlapped communication is not counted, and nothing waits for the device while
+the step runs.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple, Protocol
 
 import torch
+
+from parlab.bench.stream_clock import Clock, HostClock, StreamClock
 
 
 class Label(NamedTuple):
@@ -47,15 +49,16 @@ class Pending:
 class Recorder:
     """Collects the events of one step."""
 
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
+    def __init__(self, clock: Clock) -> None:
+        self.now = clock.now
         self.events: list[dict[str, Any]] = []
+        self._clock = clock
         self._sequences: Counter[Any] = Counter()
 
-    def now(self) -> float:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-        return time.perf_counter()
+    def finish(self) -> None:
+        """Turns the moments of all events into seconds."""
+        for event, seconds in zip(self.events, self._clock.read(self.events), strict=True):
+            event.update(seconds)
 
     def number(self, key: Any) -> int:
         """How many operations with this key came before."""
@@ -173,7 +176,7 @@ def recording(device: torch.device) -> Iterator[Recorder]:
     that function is replaced while the recording lasts. Where nobody imported them, none run.
     """
     global _recorder
-    recorder = _recorder = Recorder(device)
+    recorder = _recorder = Recorder(StreamClock(device) if device.type == "cuda" else HostClock())
     schedules: Any = sys.modules.get("torch.distributed.pipelining.schedules")
     post: Any = schedules._batch_p2p if schedules else None
     try:
@@ -184,6 +187,7 @@ def recording(device: torch.device) -> Iterator[Recorder]:
         _recorder = None
         if schedules:
             schedules._batch_p2p = post
+    recorder.finish()
 
 
 def heading(operations: list[Any], direction: str) -> list[Any]:

@@ -4,6 +4,7 @@ import linecache
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 
@@ -62,8 +63,17 @@ def last_line(function: object, error: BaseException) -> tuple[int, str] | None:
 
     A line of another cell than the function's own carries the name of its function.
     """
+    return _deepest(function, traceback.extract_tb(error.__traceback__))
+
+
+def present_line(function: object, frame: FrameType) -> tuple[int, str] | None:
+    """The same of a thread that is still running, in its frame."""
+    return _deepest(function, traceback.extract_stack(frame))
+
+
+def _deepest(function: object, stack: traceback.StackSummary) -> tuple[int, str] | None:
     own = _file(function)
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if _is_cell(f.filename, own)]
+    frames = [frame for frame in stack if _is_cell(frame.filename, own)]
     if not frames:
         return None
     frame = frames[-1]

@@ -2,13 +2,13 @@
 
 import inspect
 from collections.abc import Callable, Collection
-from copy import deepcopy
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
 from parlab.lesson.cells import Scope, last_line, outdated
 from parlab.lesson.compare import (
     containers,
+    copied,
     cut,
     differing,
     other_type,
@@ -19,6 +19,7 @@ from parlab.lesson.compare import (
     show,
 )
 from parlab.lesson.language import say
+from parlab.lesson.time_limit import OutOfTime, TimeLimit
 
 _passed: dict[str, object] = {}
 
@@ -53,9 +54,12 @@ class check_todo:
         number: the TODO's number, or ``"EXTRA"``; an extra raises nothing, whatever its state,
             and prints what it would have raised.
         name: the function's name.
+        needs: functions of earlier TODOs that this one calls.
+        seconds: how long one call may take; one that goes on is ended, and is wrong.
 
     Raises:
-        NotDone: the function is missing, still the stub, or older than its cell's last run.
+        NotDone: the function is missing, still the stub, or older than its cell's last run; or it
+            is written, but one that it needs has not passed its check.
         Wrong: an assert failed, or the function raised, changed its input or an earlier result,
             or was never called.
         RuntimeError: Python runs without asserts.
@@ -63,11 +67,19 @@ class check_todo:
 
     same = staticmethod(same)
 
-    def __init__(self, number: int | str, name: str) -> None:
+    def __init__(
+        self,
+        number: int | str,
+        name: str,
+        needs: Collection[str] = (),
+        seconds: float = 10.0,
+    ) -> None:
+        self.needs = needs
         self.key = f"TODO {number}" if isinstance(number, int) else number
         self.name = name
         self.label = f"{self.key} · {name}"
         self.optional = not isinstance(number, int)
+        self.seconds = seconds
         self.given: tuple[Any, ...] = ()
         self.got: object = None
         self.results: list[tuple[object, object]] = []
@@ -83,24 +95,37 @@ class check_todo:
 
     def __call__(self, *arguments: object) -> Any:
         """The function's result on copies of ``arguments``."""
+        if self.calls:  # the last result was accepted: no later call may change it
+            self.results.append((self.got, copied(self.got)))
+        return self.run(lambda function, *given: function(*given), *arguments)
+
+    def run(self, runner: Callable[..., object], *arguments: object) -> Any:
+        """What ``runner(function, *copies)`` returns: for functions that run on several ranks.
+
+        What the function raises must leave ``runner`` as it is.
+        """
         if not callable(self.function):
             raise self._not_done("undefined") from None
         if outdated(self.function, self.key, self.scope.names):
             raise self._not_done("outdated") from None
-        if self.calls:  # the last result was accepted: no later call may change it
-            self.results.append((self.got, deepcopy(self.got)))
-        self.given, before = deepcopy(arguments), deepcopy(arguments)
+        self.given, before = copied(arguments), copied(arguments)
         self.got = None
         self.calls += 1
+        limit = TimeLimit(self.seconds)
         try:
-            with self.scope.hidden():
-                self.got = self.function(*self.given)
+            with self.scope.hidden(), limit:
+                self.got = runner(self.function, *self.given)
         except KeyboardInterrupt:
             raise
+        except OutOfTime as error:
+            limit.stop()
+            raise self._slow(error, before) from None
         except BaseException as error:
             if isinstance(error, NotImplementedError) and safe_str(error) == self.key:
                 raise self._not_done("open") from None
+            self._refuse_unmet_needs()
             raise self._raised(error, before) from None
+        self._refuse_unmet_needs()
         self._compare_inputs(before)
         return self.got
 
@@ -167,10 +192,25 @@ class check_todo:
             parts.append(("where", say("where_line", line=where[0], text=where[1])))
         return self._stopped(*parts)
 
+    def _slow(self, error: BaseException, before: tuple[object, ...]) -> Wrong:
+        parts = [("input", self._input(before))]
+        for label, key in (("rule", "slow"), ("expected", "in_time"), ("actual", "not_ended")):
+            parts.append((label, say(key, seconds=f"{self.seconds:g}")))
+        where = last_line(self.function, error)
+        if where:
+            parts.append(("where", say("where_line", line=where[0], text=where[1])))
+        return self._stopped(*parts)
+
     def _not_done(self, reason: str) -> NotDone:
         optional = say("optional") if self.optional else ""
         sentence = say(reason, key=self.key, name=self.name)
         return NotDone(f"⏳ {self.label} · {optional}{sentence}")
+
+    def _refuse_unmet_needs(self) -> None:
+        names = [name for name in self.needs if not _is_passed(name, self.scope.names.get(name))]
+        if names:
+            waiting = say("waiting_check", names=say("and").join(names))
+            raise NotDone(f"⏳ {self.label} · {waiting}") from None
 
     def _stopped(self, *parts: tuple[str, str]) -> Wrong:
         return Wrong(f"❌ {self.label}", _lines(*parts))
@@ -182,6 +222,8 @@ class check_todo:
             parameters = list(inspect.signature(self.function).parameters)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             parameters = []
+        if parameters[:1] == ["comm"]:  # each rank has its own
+            parameters.pop(0)
         names = parameters if len(parameters) == len(arguments) else [""] * len(arguments)
         shown = zip(names, map(show, arguments), strict=True)
         return " ; ".join(f"{name}: {text}" if name else text for name, text in shown)

@@ -1,7 +1,10 @@
 """Strict comparison, and values worded on one line, whatever a learner's objects do."""
 
 from collections.abc import Callable, Collection, Iterator
+from copy import deepcopy
 from typing import Any
+
+import torch
 
 WIDTH = 480
 
@@ -29,7 +32,32 @@ def same(got: object, expected: object, any_order: Collection[str] | bool = ()) 
     if isinstance(expected, list | tuple):
         assert isinstance(got, list | tuple)
         return len(got) == len(expected) and all(map(same, got, expected))
+    if isinstance(expected, torch.Tensor):
+        assert isinstance(got, torch.Tensor)
+        return same_tensor(got, expected)
     return got == expected
+
+
+def same_tensor(got: torch.Tensor, expected: torch.Tensor) -> bool:
+    """Equal in dtype, shape and every value; NaN equals NaN."""
+    if got.dtype != expected.dtype or got.shape != expected.shape:
+        return False
+    one, two = got.detach(), expected.detach()
+    return bool(((one == two) | ((one != one) & (two != two))).all())
+
+
+def copied(value: Any) -> Any:
+    """A deep copy; a tensor's is a leaf that requires a gradient where the tensor does."""
+    memo: dict[int, Any] = {}
+    waiting, seen = [value], set()
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, torch.Tensor):
+            memo[id(item)] = item.detach().clone().requires_grad_(item.requires_grad)
+        elif type(item) in (list, tuple, dict) and id(item) not in seen:
+            seen.add(id(item))
+            waiting += item.values() if isinstance(item, dict) else item
+    return deepcopy(value, memo)
 
 
 def _sorted(value: Any, wanted: bool) -> Any:
@@ -125,11 +153,29 @@ def safe_str(value: object) -> str:
 
 def _safely(word: Callable[[object], str], value: object) -> str:
     try:
-        return cut(word(value))
+        return cut(_tensors(value) or word(value))
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         return f"<{type(value).__name__}: {word.__name__}() raised {type(error).__name__}>"
+
+
+def _tensors(value: object) -> str:
+    """A tensor, or a tuple or list that holds one; empty for anything else."""
+    if isinstance(value, torch.Tensor):
+        return _tensor(value)
+    if type(value) not in (list, tuple) or not any(isinstance(x, torch.Tensor) for x in value):  # type: ignore[attr-defined]
+        return ""
+    return f"({', '.join(map(safe_repr, value))})"  # type: ignore[call-overload]
+
+
+def _tensor(value: torch.Tensor) -> str:
+    """Type, shape and the first values, as in ``float64[2, 4] 1, 0.5, …``."""
+    kind = str(value.dtype).removeprefix("torch.")
+    few = value.detach().flatten()[:8].tolist()
+    shown = [f"{item:.6g}" if isinstance(item, float) else str(item) for item in few]
+    rest = ["…"] if value.numel() > len(few) else []
+    return f"{kind}{list(value.shape)} {', '.join(shown + rest)}"
 
 
 def cut(text: str) -> str:

@@ -4,6 +4,7 @@ A rule that a lesson teaches lives in that lesson alone. Whoever needs it (the b
 the planner) takes it from here and writes down which one it was.
 """
 
+import ast
 import contextlib
 import hashlib
 import io
@@ -15,6 +16,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from parlab.lesson.undisturbed import undisturbed
+
+_SETUP = re.compile(r"(#@title .*\n)?# SETUP\b")  # a twin's has a title
 _TODO = re.compile(r"# TODO ([1-9]\d*) · ([A-Za-z_]\w*)")
 _CHECK = re.compile(r"# CHECK ([1-9]\d*)")
 _CELL = re.compile(r"^# %%(.*)$", re.MULTILINE)
@@ -94,14 +98,17 @@ def load_notebook(path: Path, shown: str = "") -> Loaded:
     for number, (_, source) in todos.items():
         if f'NotImplementedError("TODO {number}")' in source.replace("'", '"'):
             raise LessonUnusable(f"{shown} is not finished: TODO {number} is open")
-    cells_to_run = [s for s in sources if s.startswith("# SETUP") or _TODO.match(s)]
+    cells_to_run = [s for s in sources if _SETUP.match(s) or _TODO.match(s)]
     checks = [source for source in sources if _CHECK.match(source)]
-    namespace = _run([*cells_to_run, *checks], shown)
+    with undisturbed():
+        namespace = _run([*cells_to_run, *checks], shown)
     return _loaded(todos, namespace, "learner", shown)
 
 
 def load_solution(path: Path, shown: str = "", note: str = "") -> Loaded:
     """The functions of a lesson's source, which needs no check.
+
+    Runs its TODO cells, after those imports of its set-up cell that they use.
 
     Raises:
         LessonUnusable: the source cannot be read or has no TODO cell.
@@ -114,7 +121,26 @@ def load_solution(path: Path, shown: str = "", note: str = "") -> Loaded:
     todos = _todos(sources)
     if not todos:
         raise LessonUnusable(f"{shown} has no TODO cell; {note}")
-    return _loaded(todos, _run([s for _, s in todos.values()], shown), "solution", shown, note)
+    cells = [source for _, source in todos.values()]
+    namespace = _run([*_setup_imports(sources, cells), *cells], shown)
+    return _loaded(todos, namespace, "solution", shown, note)
+
+
+def _setup_imports(sources: list[str], cells: list[str]) -> list[str]:
+    """What the set-up cell imports and ``cells`` use; drawing modules, say, cost a second."""
+    setup = next((source for source in sources if source.startswith("# SETUP")), "")
+    try:
+        trees = [ast.parse(source) for source in (setup, *cells)]
+    except SyntaxError:
+        return []  # running them says so
+    used = {node.id for tree in trees[1:] for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    found = []
+    for node in trees[0].body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            node.names = [a for a in node.names if (a.asname or a.name.split(".")[0]) in used]
+            if node.names:
+                found.append(ast.unparse(node))
+    return ["\n".join(["# SETUP", *found])] if found else []
 
 
 def _percent_cells(text: str) -> Iterator[str]:

@@ -36,12 +36,39 @@ def megatron() -> list[dict[str, Any]]:
 def llama3_405b() -> list[dict[str, Any]]:
     """The three layouts of Llama 3 405B (Meta 2024, arXiv 2407.21783, Tables 3 and 4)."""
     model = {"num_layers": 126, "num_heads": 128, "num_kv_heads": 8, "tp": 8, "pp": 16}
+    model |= {"hidden": 16_384}
     rows = ((8_192, 1, 64, 8_192), (16_384, 1, 128, 8_192), (16_384, 16, 8, 131_072))
     return [
         {"name": f"Llama 3 405B, {length // 1024}K", **model}
         | {"gpus": gpus, "cp": cp, "dp": dp, "sequence_length": length}
         for gpus, cp, dp, length in rows
     ]
+
+
+def korthikanti() -> list[dict[str, Any]]:
+    """Three pipelines of Korthikanti et al. 2022 (arXiv 2205.05198): one replica, no DP.
+
+    Sequence length 2,048; ``chunks`` is the number of stages a rank holds (interleaved 1F1B);
+    ``batch`` counts sequences, ``micro_batch`` those of one microbatch.
+    """
+    names = ("name", "hidden", "num_layers", "tp", "pp", "chunks", "batch", "micro_batch")
+    rows = (
+        ("175B", 12288, 96, 8, 8, 3, 64, 1),
+        ("530B", 20480, 105, 8, 35, 3, 280, 1),
+        ("1T", 25600, 128, 8, 64, 1, 512, 1),
+    )
+    return [{**dict(zip(names, row, strict=True)), "sequence_length": 2048} for row in rows]
+
+
+def llama3() -> list[dict[str, Any]]:
+    """The three models of Llama 3 (Meta 2024, arXiv 2407.21783, Table 3); a head is 128 wide."""
+    columns = ("name", "num_layers", "hidden", "ffn", "num_heads", "num_kv_heads")
+    rows = (
+        ("Llama 3 8B", 32, 4_096, 14_336, 32, 8),
+        ("Llama 3 70B", 80, 8_192, 28_672, 64, 8),
+        ("Llama 3 405B", 126, 16_384, 53_248, 128, 8),
+    )
+    return [dict(zip(columns, row, strict=True)) | {"head_dim": 128} for row in rows]
 
 
 def layout(row: dict[str, Any]) -> dict[str, Any]:

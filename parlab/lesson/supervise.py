@@ -1,4 +1,4 @@
-"""Runs one command and leaves no process behind: ``python -m parlab.lesson.supervise LOG COMMAND…``.
+"""Runs one command and leaves no process: ``python -m parlab.lesson.supervise LOG COMMAND…``.
 
 It stands between the driver and torchrun, in a session of its own. Its standard input is a pipe
 that the driver holds open: when that ends, for whatever reason (the driver stops the run, is
