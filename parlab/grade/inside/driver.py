@@ -4,6 +4,7 @@ It runs in the student's process and can be patched by it at will. What it says 
 one case; what the value should have been is nowhere near.
 """
 
+import json
 import os
 import struct
 import traceback
@@ -30,7 +31,7 @@ class Pipe:
 
     def send(self, message: Any) -> None:
         """Writes one message."""
-        text = plain.json.dumps(message, separators=(",", ":")).encode()
+        text = json.dumps(message, separators=(",", ":")).encode()
         data = memoryview(struct.pack("!I", len(text)) + text)
         while data:
             data = data[os.write(self._out, data) :]
@@ -84,19 +85,23 @@ def _call(space: dict[str, Any], answer: dict[str, Any], case: Any, limit: int) 
         line = _line(error)
         return ["raised", type(error).__name__[:200], _text(error), line]
     try:
+        after = plain.tag(arguments)
+        if case["call"] == "detached":
+            _mark(arguments)
+    except BaseException:
+        after = None
+    try:
         written = plain.encode(value, limit).decode()
-        value = plain.json.loads(written)
+        value = json.loads(written)
     except plain.NotPlain as error:
         return ["not_plain", str(error)[:200]]
     except BaseException as error:
         return ["not_plain", f"{type(value).__name__} ({type(error).__name__})"[:200]]
-    try:
-        after = plain.tag(arguments)
-    except BaseException:
+    if after is None:
         return ["changed_input", value, None]
     # JSON's own text, since NaN is not equal to itself
-    if plain.json.dumps(after) != plain.json.dumps(case["arguments"]):
-        fits = len(plain.json.dumps(after)) <= limit // 2
+    if json.dumps(after) != json.dumps(case["arguments"]):
+        fits = len(json.dumps(after)) <= limit // 2
         return ["changed_input", value if fits else None, after if fits else None]
     return ["value", value]
 
@@ -108,7 +113,20 @@ def _run(kind: str, function: Any, arguments: tuple[Any, ...]) -> Any:
         size, *rest = arguments
         given = [PerRank(item["per_rank"]) if _is_per_rank(item) else item for item in rest]
         return run_ranks(size, function, *given).results
+    if kind == "kept":  # several calls: a later one must not change what an earlier one gave
+        return [function(*given) for given in arguments]
     return function(*arguments)
+
+
+def _mark(value: Any) -> None:
+    """Changes every list and dict within ``value``: whatever shares one with it changes too."""
+    inner = list(value.values()) if isinstance(value, dict) else value
+    for item in inner if isinstance(inner, list | tuple) else ():
+        _mark(item)
+    if isinstance(value, list):
+        value.append("changed later")
+    elif isinstance(value, dict):
+        value["changed later"] = "changed later"
 
 
 def _is_per_rank(item: Any) -> bool:
