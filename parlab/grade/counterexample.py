@@ -6,6 +6,7 @@ from typing import Any
 
 from parlab.grade.cases import MARK, Case
 from parlab.grade.graded import Counterexample
+from parlab.grade.relations_plain import FOCUS
 from parlab.grade.types import Note, Result
 from parlab.lesson.compare import cut, differing, other_type, plain_keys, safe_repr, same
 
@@ -33,8 +34,22 @@ def word(
     )
 
 
+class Verbatim:
+    """Source text as an argument of a call that is shown."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def __repr__(self) -> str:
+        return self._source
+
+
 def _calls_text(function: str, case: Case) -> str:
     """The call; of several that are looked at afterwards, a line each, and the list of results."""
+    if case.call == "judged":
+        *given, failures = case.arguments
+        said = f"lambda metrics, limits: {{**metrics, 'gate_failures': {failures!r}}}"
+        return call_text(function, (*given, Verbatim(said)))
     if case.call != "kept":
         return call_text(function, case.arguments)
     names = [f"result_{number}" for number in range(1, len(case.arguments) + 1)]
@@ -82,7 +97,9 @@ def _value(case: Case, got: Result | None) -> Any:
 
 
 def _focused(case: Case, value: Any) -> Any:
-    """Of a dict that is compared by some of its entries only these."""
+    """Of a dict that is compared by some of its entries, or paths, only these."""
+    if case.compare in FOCUS:
+        return FOCUS[case.compare](value, case.options)
     if case.compare not in ("entries", "all_but") or not plain_keys(value):
         return value
     keys = case.options["keys"]

@@ -6,6 +6,7 @@ from typing import Any
 
 from parlab.grade.cases import Case
 from parlab.grade.types import Result
+from parlab.lesson.judged import judged
 
 
 def expect(function: Callable[..., Any], cases: Sequence[Case]) -> tuple[Result, ...]:
@@ -23,6 +24,8 @@ def _one(function: Callable[..., Any], case: Case) -> Result:
             return ("value", list(run.results))
         if case.call == "kept":
             return ("value", [function(*given) for given in arguments])
+        if case.call == "judged":
+            return ("value", judged(function, *arguments))
         return ("value", function(*arguments))
     except Exception as error:
         return ("raised", type(error).__name__)

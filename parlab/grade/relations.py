@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from parlab.grade.relations_plain import RELATIONS as PLAIN
 from parlab.lesson.compare import same
 
 Options = Mapping[str, Any]
@@ -114,4 +115,5 @@ RELATIONS: Mapping[str, Callable[[object, object, Options], bool]] = {
     "all_but": all_but,
     "close": close,
     "each": each,
+    **PLAIN,
 }

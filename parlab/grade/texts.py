@@ -181,6 +181,7 @@ NOTES: Mapping[str, tuple[str, str]] = {
         "多出的键：{extra}；缺少的键：{missing}。",
         "keys too many: {extra}; keys missing: {missing}.",
     ),
+    "case_slow": ("调用没有在时限内结束。", "the call did not end in time."),
     "case_timeout": ("调用超时。", "the call took too long."),
     "case_memory": ("调用用尽了内存。", "the call ran out of memory."),
     "case_kernel_died": ("调用让进程退出了。", "the call ended the process."),

@@ -27,7 +27,7 @@ from typing import Any, Protocol, cast
 from parlab.grade.types import Result
 
 # How the sandbox calls a case: see `calls.py`.
-CALLS = ("call", "detached", "kept", "run_ranks")
+CALLS = ("call", "detached", "kept", "run_ranks", "judged")
 
 # What ``detached`` puts into the arguments (see `inside.driver`).
 MARK = "changed later"
@@ -66,7 +66,11 @@ class Case:
             the arguments afterwards, so that a result that shares them comes out wrong; ``kept``
             has a tuple of arguments for each of several calls and looks at all results after the
             last, so that one that a later call changes comes out wrong;
-            ``run_ranks`` gives the function a communicator and runs it on every rank.
+            ``run_ranks`` gives the function a communicator and runs it on every rank;
+            ``judged`` makes the last argument a function (see `parlab.lesson.judged`).
+        seconds: CPU time that the call may take; one that goes on is ended, and is wrong. None:
+            as long as `Limits` allow. Cases that a brute force may not finish come last, since a
+            TODO is given up after three.
     """
 
     rule: str
@@ -74,6 +78,7 @@ class Case:
     compare: str = "exact"
     options: Mapping[str, Any] = field(default_factory=dict)
     call: str = "call"
+    seconds: float | None = None
 
 
 class CaseModule(Protocol):
