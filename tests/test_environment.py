@@ -47,9 +47,9 @@ def floor(specifier: SpecifierSet) -> str:
 
 
 def requirements() -> list[Requirement]:
-    """All of pyproject.toml's lists."""
+    """All of pyproject.toml's lists but nbgrader's: it is somebody else's grader, never needed."""
     lists = project()
-    extras = lists["optional-dependencies"].values()
+    extras = [lines for name, lines in lists["optional-dependencies"].items() if name != "nbgrader"]
     return [Requirement(line) for line in [*lists["dependencies"], *sum(extras, [])]]
 
 
@@ -76,6 +76,7 @@ DISTRIBUTIONS = {
     "markdown_it": "markdown-it-py",
     "yaml": "pyyaml",
     "IPython": "ipython",
+    "zmq": "pyzmq",
 }
 # Come with matplotlib and with torch, and no lesson or test wants a version of its own.
 CARRIED = {"numpy"}
