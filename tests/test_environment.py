@@ -91,7 +91,8 @@ def imported(folder: str) -> set[str]:
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 names.add(str(node.module))
-    own = {path.stem for path in ROOT.glob("tests/*")} | {"parlab"}
+    own = {path.stem for where in ("tests", "examples") for path in ROOT.glob(f"{where}/*")}
+    own.add("parlab")
     tops = {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names) - own
     return {canonicalize_name(DISTRIBUTIONS.get(top, top)) for top in tops - CARRIED}
 
