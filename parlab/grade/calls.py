@@ -22,6 +22,8 @@ from parlab.grade.types import CallOutcome, Result
 from parlab.grade.warm import RunContext
 
 _ASKS = 2000  # how often one case may call another TODO's function
+_SLOW = 2  # so many calls that do not end in time, and no more are made
+_TOO_SLOW: Result = ("missing", "slow", "")
 _NO_MEMORY = ("MemoryError", "can't allocate memory", "not enough memory")
 
 
@@ -98,6 +100,9 @@ def call_answer(
             for case in cases if missing is None else ():
                 result = session.call(case, asked)
                 results.append(result)
+                if results.count(_TOO_SLOW) == _SLOW:
+                    missing, status = _TOO_SLOW, _given_up(results)
+                    break
                 if result[0] == "raised" and any(
                     word in " ".join(result[1:3]) for word in _NO_MEMORY
                 ):
@@ -108,6 +113,11 @@ def call_answer(
     rest: Result = missing or ("missing", "kernel_died")
     results += [rest] * (len(cases) - len(results))
     return CallOutcome(todo, tuple(results), status, tuple(notes))
+
+
+def _given_up(results: Sequence[Result]) -> str | None:
+    """The status where too many calls were slow: None where others did come to an end."""
+    return None if any(result != _TOO_SLOW for result in results) else "timeout"
 
 
 def _is_memory(kind: str, text: str) -> bool:
@@ -183,18 +193,22 @@ class Session:
         Raises:
             SandboxLost: it ended instead.
         """
-        return self._ask(case.call, plain.tag(case.arguments), others)
-
-    def _ask(self, kind: str, arguments: Any, others: Mapping[str, "Session"]) -> Result:
-        word = self._exchange(kind, arguments, others)
+        seconds = getattr(case, "seconds", None)
+        word = self._exchange(case.call, plain.tag(case.arguments), others, seconds)
         try:
             return _result(word)
         except plain.PlainError as error:
             return ("not_plain", str(error))
 
-    def _exchange(self, kind: str, arguments: Any, others: Mapping[str, "Session"]) -> list[Any]:
+    def _exchange(
+        self,
+        kind: str,
+        arguments: Any,
+        others: Mapping[str, "Session"],
+        seconds: float | None = None,
+    ) -> list[Any]:
         end = time.monotonic() + self._limits.case_seconds
-        self._send({"call": kind, "arguments": arguments}, end)
+        self._send({"call": kind, "arguments": arguments, "seconds": seconds}, end)
         for _ in range(_ASKS):
             word = self._receive(end)
             if word[0] != "ask":

@@ -70,7 +70,7 @@ class Case:
             ``judged`` makes the last argument a function (see `parlab.lesson.judged`).
         seconds: CPU time that the call may take; one that goes on is ended, and is wrong. None:
             as long as `Limits` allow. Cases that a brute force may not finish come last, since a
-            TODO is given up after three.
+            TODO is given up after two.
     """
 
     rule: str

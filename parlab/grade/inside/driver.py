@@ -6,13 +6,16 @@ one case; what the value should have been is nowhere near.
 
 import json
 import os
+import signal
 import struct
 import traceback
+from types import FrameType
 from typing import Any
 
 from parlab.grade import plain
 
 _ANSWER = "<answer>"
+_AGAIN_S = 0.05
 
 
 class Pipe:
@@ -79,9 +82,15 @@ def _define(space: dict[str, Any], answer: dict[str, Any]) -> list[Any] | None:
 
 def _call(space: dict[str, Any], answer: dict[str, Any], case: Any, limit: int) -> list[Any]:
     arguments = plain.untag(case["arguments"])
+    limit_s = TimeLimit()
     try:
+        limit_s.start(case.get("seconds"))
         value = _run(case["call"], space[answer["function"]], arguments)
+        limit_s.stop()
     except BaseException as error:
+        limit_s.stop()
+        if isinstance(error, OutOfTime):
+            return ["missing", "slow", ""]
         line = _line(error)
         return ["raised", type(error).__name__[:200], _text(error), line]
     try:
@@ -115,7 +124,39 @@ def _run(kind: str, function: Any, arguments: tuple[Any, ...]) -> Any:
         return run_ranks(size, function, *given).results
     if kind == "kept":  # several calls: a later one must not change what an earlier one gave
         return [function(*given) for given in arguments]
+    if kind == "judged":
+        from parlab.lesson.judged import judged
+
+        return judged(function, *arguments)
     return function(*arguments)
+
+
+class OutOfTime(BaseException):
+    """Raised in the middle of a call that has used up its CPU time."""
+
+
+class TimeLimit:
+    """Ends a call after some CPU time; again and again, since a bare ``except`` may catch it."""
+
+    def __init__(self) -> None:
+        self._armed = False
+
+    def start(self, seconds: float | None) -> None:
+        """From here on the time counts; None: no limit."""
+        if seconds is not None:
+            self._armed = True
+            signal.signal(signal.SIGPROF, self._ring)
+            signal.setitimer(signal.ITIMER_PROF, seconds, _AGAIN_S)
+
+    def stop(self) -> None:
+        """From here on nothing is raised."""
+        if self._armed:
+            self._armed = False
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        if self._armed:
+            raise OutOfTime
 
 
 def _mark(value: Any) -> None:

@@ -16,8 +16,8 @@ MOST = 11  # layers of a case whose splits are all looked at
 def cases(dice: random.Random) -> Iterator[Case]:
     """Every rule's cases; those that are too large for trying every split come last."""
     for rule in (*DECIDED, "whole"):
-        for _ in range(EACH):
-            yield _case(rule, *_found(rule, dice))
+        for number in range(EACH):
+            yield _case(rule, *_found(rule, dice, tempting=number % 2 == 0))
     for number in range(EACH):
         yield _case("edges", *_edge(dice, number))
     for number in range(3):
@@ -28,17 +28,21 @@ def _case(rule: str, costs: Costs, stages: int) -> Case:
     return Case(rule, (costs, stages), seconds=SECONDS)
 
 
-def _found(rule: str, dice: random.Random) -> tuple[Costs, int]:
-    """Layers that are a case of the rule: the first that the dice give."""
+def _found(rule: str, dice: random.Random, tempting: bool) -> tuple[Costs, int]:
+    """Layers that are a case of the rule: the first that the dice give.
+
+    ``tempting``: where the fastest split is asked for, another has the smallest squares.
+    """
     while True:
         count = dice.randint(5, 9)
         stages = dice.randint(2, min(5, count - 1))
         top = dice.choice([2, 3, 9]) if rule == "first" else dice.choice([5, 9, 30])
         costs = [dice.randint(0 if place == 0 else 1, top) for place in range(count)]
         if rule == "whole":
-            dear = dice.choice([0, count - 1])
-            costs[dear] += dice.randint(sum(costs) // 3, sum(costs))
-        if decides(rule, costs, stages):
+            costs[0] += dice.randint(sum(costs) // 3, sum(costs))
+        if not decides(rule, costs, stages):
+            continue
+        if rule != "slowest" or not tempting or _tempts(costs, stages):
             return costs, stages
 
 
@@ -102,25 +106,22 @@ def _squares(split: tuple[int, ...]) -> int:
     return sum(cost * cost for cost in split)
 
 
+def _tempts(costs: Sequence[int], stages: int) -> bool:
+    """Whether a split that is not the fastest has the smallest sum of squares."""
+    splits = list(_splits(costs, stages))
+    return not set(_least(splits, _squares)) & set(_least(splits, max))
+
+
 def _misleads(costs: Sequence[int], stages: int, best: tuple[int, ...]) -> bool:
-    """Whether the best split's tail is not the best of its own layers, or its head is not."""
+    """Whether what follows the first stage is not the best split of these layers by themselves."""
     if stages < 3:
         return False
-    for inner, part in ((costs[_size(costs, best[0]) :], best[1:]), (costs, ())):
-        if part and (max(part), _squares(part)) != min(
-            (max(split), _squares(split)) for split in _splits(inner, stages - 1)
-        ):
-            return True
-    return False
-
-
-def _size(costs: Sequence[int], cost: int) -> int:
-    """How many layers at the front cost that much."""
     size, total = 1, costs[0]
-    while total < cost:
+    while total < best[0]:
         total += costs[size]
         size += 1
-    return size
+    rest = [(max(split), _squares(split)) for split in _splits(costs[size:], stages - 1)]
+    return (max(best[1:]), _squares(best[1:])) != min(rest)
 
 
 def keeps(rule: str, arguments: tuple[Any, ...]) -> bool:
