@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from parlab.grade.calls import call_answer
 from parlab.grade.limits import Limits
+from parlab.grade.ranks import Ranks
 from parlab.grade.runner import run_notebook
 from parlab.grade.types import CallOutcome, RunOutcome
 from parlab.grade.warm import NoSandbox, RunContext, Warm
@@ -38,6 +39,7 @@ class Case:
 
     arguments: tuple[Any, ...]
     call: str = "call"
+    ranks: Callable[..., Ranks] | None = None
 
 
 CASES = [Case((number,)) for number in (7, 8, 9, 10)]

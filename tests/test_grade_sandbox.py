@@ -286,16 +286,5 @@ def test_other_todos_come_from_the_solution_and_stay_out_of_sight(context: RunCo
     assert all(result[0] in ("raised", "missing") for result in done.results)
 
 
-def test_ranks_are_run_in_the_sandbox(context: RunContext) -> None:
-    pytest.importorskip("parlab.lesson.rank_threads")
-    source = "def double(comm, x):\n    return comm.all_reduce(x) * 2"
-    import torch
-
-    case = Case((3, {"per_rank": [torch.ones(2), torch.ones(2), torch.ones(2)]}), "run_ranks")
-    (result,) = call(source, context, [case]).results
-    assert result[0] == "value"
-    assert [item.tolist() for item in result[1]] == [[6.0, 6.0]] * 3
-
-
 def test_the_exercise_is_one_notebook() -> None:
     assert len(exercise(RIGHT).cells) == 3

@@ -4,6 +4,7 @@ import pprint
 from collections.abc import Mapping
 from typing import Any
 
+from parlab.grade import ranks_words
 from parlab.grade.cases import MARK, Case
 from parlab.grade.graded import Counterexample
 from parlab.grade.relations_plain import FOCUS
@@ -50,6 +51,10 @@ def _calls_text(function: str, case: Case) -> str:
         *given, failures = case.arguments
         said = f"lambda metrics, limits: {{**metrics, 'gate_failures': {failures!r}}}"
         return call_text(function, (*given, Verbatim(said)))
+    if case.call == "run_ranks":
+        return ranks_words.call(function, case)
+    if case.call == "backward":
+        return f"{call_text(function, case.arguments[0])}  # backward()"
     if case.call != "kept":
         return call_text(function, case.arguments)
     names = [f"result_{number}" for number in range(1, len(case.arguments) + 1)]
@@ -73,6 +78,8 @@ def call_text(function: str, arguments: tuple[Any, ...]) -> str:
 def _expected(case: Case, expected: Result, got: Result | None) -> str:
     if expected[0] == "raised":
         return str(expected[1])
+    if case.call == "run_ranks":
+        return ranks_words.sides(case, expected[1], got[1] if got and got[0] == "value" else [])[0]
     value, other = _focused(case, expected[1]), _value(case, got)
     return differing(value, other) if other is not None else cut(safe_repr(value))
 
@@ -86,6 +93,10 @@ def _actual(case: Case, expected: Result, got: Result | None) -> str:
         return cut(str(got[1]))
     if got[0] == "missing":
         return cut(" · ".join(str(part) for part in got[1:]))
+    if got[0] == "broken":
+        return cut(str(got[2]))
+    if case.call == "run_ranks":
+        return ranks_words.sides(case, expected[1], got[1])[1]
     if expected[0] == "raised":
         return cut(safe_repr(got[1]))
     return differing(_focused(case, got[1]), _focused(case, expected[1]))
@@ -116,12 +127,14 @@ def _reasons(case: Case, expected: Result, got: Result | None, source: str) -> l
         return [("case_not_plain", {"type": got[1]})]
     if got[0] == "missing":
         return [(f"case_{got[1]}", {"said": got[2] if len(got) > 2 else ""})]
+    if got[0] == "broken":
+        return [(f"case_ranks_{got[1]}", {})]
     notes: list[Note] = []
     if got[0] == "changed_input":
         notes.append(("case_changed_input", _changes(case, got)))
     if case.call == "detached" and MARK in safe_repr(got[1]):
         notes.append(("case_shares_input", {}))
-    elif expected[0] == "value":
+    elif expected[0] == "value" and case.call != "run_ranks":
         notes += _looks(_focused(case, got[1]), _focused(case, expected[1]))
     return notes
 

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from parlab.grade.calls import Answer, call_answer
+from parlab.grade.calling import Answer
+from parlab.grade.calls import call_answer
 from parlab.grade.cases import Case
 from parlab.grade.course import Course
 from parlab.grade.needed_cells import skippable

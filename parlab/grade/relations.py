@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from parlab.grade.relations_plain import RELATIONS as PLAIN
+from parlab.grade.relations_ranks import RELATIONS as RANKS
 from parlab.lesson.compare import same
 
 Options = Mapping[str, Any]
@@ -116,4 +117,5 @@ RELATIONS: Mapping[str, Callable[[object, object, Options], bool]] = {
     "close": close,
     "each": each,
     **PLAIN,
+    **RANKS,
 }

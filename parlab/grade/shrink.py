@@ -14,6 +14,7 @@ from parlab.grade.cases import Case
 from parlab.grade.types import Result
 
 ROUNDS, BATCH = 6, 120
+RANKS_ROUNDS, RANKS_BATCH = 2, 10  # a run on ranks costs a hundred times as much as a call
 
 MOST = 4000  # variants that a round looks at
 
@@ -38,7 +39,7 @@ def shrink(
 ) -> tuple[Case, Result, Result | None]:
     """The smallest failing case found, with its results; the one given where none is smaller."""
     best = (case, expected, got)
-    for _ in range(ROUNDS):
+    for _ in range(RANKS_ROUNDS if case.call == "run_ranks" else ROUNDS):
         smaller = _round(best[0], call, expect, fails, steps)
         if smaller is None:
             break
@@ -50,12 +51,13 @@ def _round(
     case: Case, call: Call, expect: Expect, fails: Fails, steps: Steps
 ) -> tuple[Case, Result, Result | None] | None:
     proposed: list[tuple[Case, Result]] = []
+    batch = RANKS_BATCH if case.call == "run_ranks" else BATCH
     for arguments in _sorted(case.arguments, steps(case.arguments)):
         variant = replace(case, arguments=arguments)
         right = expect(variant)
         if right is not None:
             proposed.append((variant, right))
-        if len(proposed) == BATCH:
+        if len(proposed) == batch:
             break
     if not proposed:
         return None

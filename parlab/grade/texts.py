@@ -182,6 +182,15 @@ NOTES: Mapping[str, tuple[str, str]] = {
         "keys too many: {extra}; keys missing: {missing}.",
     ),
     "case_slow": ("调用没有在时限内结束。", "the call did not end in time."),
+    "case_ranks_left": (
+        "有的 rank 结束了，别的 rank 还在等它：每个 rank 要按同样的顺序做同样的通信。",
+        "a rank was done while others waited for it: every rank calls the same operations in "
+        "the same order.",
+    ),
+    "case_ranks_differ": (
+        "两个 rank 做的通信不一样：操作、形状、类型都要相同。",
+        "two ranks called different operations: the operation, shape and dtype must be the same.",
+    ),
     "case_timeout": ("调用超时。", "the call took too long."),
     "case_memory": ("调用用尽了内存。", "the call ran out of memory."),
     "case_kernel_died": ("调用让进程退出了。", "the call ended the process."),

@@ -20,14 +20,15 @@ Arguments are plain data: None, bool, int, float, str, list, tuple, dict and ten
 """
 
 import importlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
+from parlab.grade.ranks import Ranks
 from parlab.grade.types import Result
 
 # How the sandbox calls a case: see `calls.py`.
-CALLS = ("call", "detached", "kept", "run_ranks", "judged")
+CALLS = ("call", "detached", "kept", "run_ranks", "backward", "judged")
 
 # What ``detached`` puts into the arguments (see `inside.driver`).
 MARK = "changed later"
@@ -66,11 +67,15 @@ class Case:
             the arguments afterwards, so that a result that shares them comes out wrong; ``kept``
             has a tuple of arguments for each of several calls and looks at all results after the
             last, so that one that a later call changes comes out wrong;
-            ``run_ranks`` gives the function a communicator and runs it on every rank;
+            ``run_ranks`` gives the function a communicator and runs it on every rank, see
+            `ranks`; ``backward`` has the function's arguments and gradients at its results, and
+            looks at the results and the arguments' gradients (`inside.gradients`);
             ``judged`` makes the last argument a function (see `parlab.lesson.judged`).
         seconds: CPU time that the call may take; one that goes on is ended, and is wrong. None:
             as long as `Limits` allow. Cases that a brute force may not finish come last, since a
             TODO is given up after two.
+        ranks: of ``run_ranks``: what ``arguments``, which are sizes and a seed, stand for. It
+            raises `ValueError` where they do not fit together.
     """
 
     rule: str
@@ -79,6 +84,21 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
     call: str = "call"
     seconds: float | None = None
+    ranks: Callable[..., Ranks] | None = None
+
+
+RANK_SECONDS = 1.0  # CPU time of one rank; a right one takes some 20 ms
+
+
+def on_ranks_case(rule: str, sizes: Any, parts: Sequence[str], ranks: Callable[..., Ranks]) -> Case:
+    """A run on ranks, of which the rule looks at ``parts`` (`relations_ranks.PARTS`).
+
+    Args:
+        sizes: plain data; cases of several rules with the same sizes are one run.
+        ranks: what the sizes stand for.
+    """
+    options = {"parts": tuple(parts)}
+    return Case(rule, (sizes,), "on_ranks", options, "run_ranks", RANK_SECONDS, ranks)
 
 
 class CaseModule(Protocol):

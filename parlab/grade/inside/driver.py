@@ -52,13 +52,46 @@ def main(setup: dict[str, Any]) -> None:
     space: dict[str, Any] = {"__name__": "__main__", "__builtins__": __builtins__}
     for name in answer["others"]:
         space[name] = _ask(pipe, name)
+    local = _given(answer)
+    space |= local
     failed = _define(space, answer)
     for name in answer["others"]:
         space[name] = _ask(pipe, name)  # the student's own, if there is one, stands back
+    space |= local
     pipe.send(failed or ["ready"])
     while True:
         case = pipe.receive()
-        pipe.send(_call(space, answer, case, limit))
+        if case["call"] == "run_ranks":
+            pipe.send(_rank(pipe, space[answer["function"]], case))
+        else:
+            pipe.send(_call(space, answer, case, limit))
+
+
+def _rank(pipe: Pipe, function: Any, case: Any) -> list[Any]:
+    """One rank of a run: its last message."""
+    from parlab.grade.inside import rank
+
+    limit_s = TimeLimit()
+
+    def describe(error: BaseException) -> list[Any]:
+        limit_s.stop()
+        return ["missing", "slow", ""] if isinstance(error, OutOfTime) else _raised(error)
+
+    limit_s.start(case.get("seconds"))
+    word = rank.run(pipe, function, case, describe)
+    limit_s.stop()
+    return word
+
+
+def _given(answer: dict[str, Any]) -> dict[str, Any]:
+    """Other TODOs' functions that have to be in this process: each in a namespace of its own."""
+    made = {}
+    for name, sources in answer["local"].items():
+        own: dict[str, Any] = {"__name__": "__main__", "__builtins__": __builtins__}
+        for source in sources:
+            exec(compile(source, "<course>", "exec"), own)
+        made[name] = own[name]
+    return made
 
 
 def _define(space: dict[str, Any], answer: dict[str, Any]) -> list[Any] | None:
@@ -91,8 +124,7 @@ def _call(space: dict[str, Any], answer: dict[str, Any], case: Any, limit: int) 
         limit_s.stop()
         if isinstance(error, OutOfTime):
             return ["missing", "slow", ""]
-        line = _line(error)
-        return ["raised", type(error).__name__[:200], _text(error), line]
+        return _raised(error)
     try:
         after = plain.tag(arguments)
         if case["call"] == "detached":
@@ -116,12 +148,10 @@ def _call(space: dict[str, Any], answer: dict[str, Any], case: Any, limit: int) 
 
 
 def _run(kind: str, function: Any, arguments: tuple[Any, ...]) -> Any:
-    if kind == "run_ranks":
-        from parlab.lesson.rank_threads import PerRank, run_ranks
+    if kind == "backward":
+        from parlab.grade.inside.gradients import backward
 
-        size, *rest = arguments
-        given = [PerRank(item["per_rank"]) if _is_per_rank(item) else item for item in rest]
-        return run_ranks(size, function, *given).results
+        return backward(function, *arguments)
     if kind == "kept":  # several calls: a later one must not change what an earlier one gave
         return [function(*given) for given in arguments]
     if kind == "judged":
@@ -170,10 +200,6 @@ def _mark(value: Any) -> None:
         value["changed later"] = "changed later"
 
 
-def _is_per_rank(item: Any) -> bool:
-    return isinstance(item, dict) and list(item) == ["per_rank"]
-
-
 def _ask(pipe: Pipe, name: str) -> Any:
     """A stand-in for another TODO's function: the grader has it run elsewhere."""
 
@@ -186,6 +212,10 @@ def _ask(pipe: Pipe, name: str) -> Any:
 
     ask.__name__ = name
     return ask
+
+
+def _raised(error: BaseException) -> list[Any]:
+    return ["raised", type(error).__name__[:200], _text(error), _line(error)]
 
 
 def _text(error: BaseException) -> str:
