@@ -24,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PYTHONNOUSERSITE = 1
 export JUPYTER_PREFER_ENV_PATH = 1
 
-.PHONY: help setup lab test check lint types parity quick test-meshes build bench links hosted format clean FORCE
+.PHONY: help setup lab test check lint types parity quick test-meshes build bench grade links hosted format clean FORCE
 .DELETE_ON_ERROR:
 
 help:
@@ -33,6 +33,7 @@ help:
 	@echo "make check    快速检查 | lint, types, parity of the built notebooks, quick tests"
 	@echo "make build    由源文件生成笔记本 | build the notebooks from solutions/*.py"
 	@echo "make bench    真实多进程训练与测量 | train on real processes, measure, decide (ARGS=--preflight)"
+	@echo "make grade    批改一个班的作业 | grade a class (SUBMISSIONS=folder-or-zip LESSON=04 OUT=grades)"
 	@echo "make test-meshes  在每种网格上验证训练 | training on every mesh against one process"
 	@echo "make links    改写徽章与链接 | rewrite badges and links from pyproject.toml"
 	@echo "make hosted   在旧版与新版环境中测试单文件版 | single-file twins on the oldest and newest set"
@@ -77,9 +78,18 @@ test-meshes: .venv/ready
 
 build: .venv/ready
 	.venv/bin/parlab build $(ARGS)
+	$(PY) examples/make_class.py
 
 bench: .venv/ready
 	.venv/bin/parlab bench $(ARGS)
+
+# What `make grade` takes and where it puts the grades; more options in ARGS.
+SUBMISSIONS = examples/class
+LESSON = 04
+OUT = grades
+
+grade: .venv/ready
+	.venv/bin/parlab grade "$(SUBMISSIONS)" --lesson "$(LESSON)" --out "$(OUT)" $(ARGS)
 
 links: .venv/ready
 	.venv/bin/parlab links

@@ -21,6 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _add_build(commands)
     _add_links(commands)
     _add_bench(commands)
+    _add_grade(commands)
     arguments = parser.parse_args(argv)
     from parlab.author import interrupts, problems
 
@@ -82,6 +83,21 @@ def _add_bench(commands: Any) -> None:
     )
     nodes.add_argument("--local-addr", default="", metavar="ADDRESS")
     parser.set_defaults(run=_bench)
+
+
+def _add_grade(commands: Any) -> None:
+    from parlab.grade import options
+
+    text = "grade a class's notebooks: scores, feedback pages, import files"
+    parser = commands.add_parser("grade", help=text, description=text)
+    options.add_arguments(parser)
+    parser.set_defaults(run=_grade)
+
+
+def _grade(arguments: argparse.Namespace) -> bool:
+    from parlab.grade import command
+
+    return command.main(arguments, _say)
 
 
 def _bench(arguments: argparse.Namespace) -> bool:

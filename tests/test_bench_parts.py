@@ -14,12 +14,12 @@ from parlab.bench.checkpoint import locate, reader
 from parlab.bench.context_parallel import ContextParallel
 from parlab.bench.correctness import _ratio
 from parlab.bench.data import Batches, tokenize
-from parlab.bench.files import write_whole
 from parlab.bench.head_tail import head_tail
 from parlab.bench.model import Decoder, ModelConfig
 from parlab.bench.optimizer import AdamW
 from parlab.bench.parameters import load, random_weights, shards
 from parlab.bench.split import costs, owners, parts
+from parlab.lesson.files import write_whole
 
 CONFIG = ModelConfig(8, 256, 8, 4, 32, 688, 4096)
 

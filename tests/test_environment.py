@@ -47,9 +47,9 @@ def floor(specifier: SpecifierSet) -> str:
 
 
 def requirements() -> list[Requirement]:
-    """All of pyproject.toml's lists."""
+    """All of pyproject.toml's lists but nbgrader's: it is somebody else's grader, never needed."""
     lists = project()
-    extras = lists["optional-dependencies"].values()
+    extras = [lines for name, lines in lists["optional-dependencies"].items() if name != "nbgrader"]
     return [Requirement(line) for line in [*lists["dependencies"], *sum(extras, [])]]
 
 
@@ -76,6 +76,7 @@ DISTRIBUTIONS = {
     "markdown_it": "markdown-it-py",
     "yaml": "pyyaml",
     "IPython": "ipython",
+    "zmq": "pyzmq",
 }
 # Come with matplotlib and with torch, and no lesson or test wants a version of its own.
 CARRIED = {"numpy"}
@@ -90,7 +91,8 @@ def imported(folder: str) -> set[str]:
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 names.add(str(node.module))
-    own = {path.stem for path in ROOT.glob("tests/*")} | {"parlab"}
+    own = {path.stem for where in ("tests", "examples") for path in ROOT.glob(f"{where}/*")}
+    own.add("parlab")
     tops = {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names) - own
     return {canonicalize_name(DISTRIBUTIONS.get(top, top)) for top in tops - CARRIED}
 

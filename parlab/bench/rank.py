@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from parlab.bench.files import write_whole
+from parlab.lesson.files import write_whole
 
 OLDEST = (2, 8)
 RANK = int(os.environ.get("RANK", "0"))

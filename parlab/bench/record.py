@@ -12,7 +12,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from parlab.bench.files import write_whole
+from parlab.lesson.files import write_whole
 
 DECISION = "decision"
 HISTORY = "history"

@@ -17,13 +17,13 @@ from torch import Tensor
 from parlab.bench import checkpoint, correctness, host
 from parlab.bench.axes import build_axes
 from parlab.bench.data import Batches, read_text, tokenize
-from parlab.bench.files import write_whole
 from parlab.bench.mesh import Mesh
 from parlab.bench.model import Decoder, ModelConfig
 from parlab.bench.parameters import random_weights
 from parlab.bench.trace import recording
 from parlab.bench.traffic import counting
 from parlab.bench.training import Plan, Read, Trainer
+from parlab.lesson.files import write_whole
 
 REFERENCE = "reference.pt"
 PATIENCE_S = 120.0  # beyond the driver's timeout, so that the driver is the one who blames

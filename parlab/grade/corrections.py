@@ -1,0 +1,150 @@
+"""Hand corrections: a table that people keep, which no run overwrites.
+
+Columns: ``student`` (key or name), ``item`` (a TODO's number, or ``total``), ``points`` and
+``reason``.
+"""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+NAME = "corrections.csv"
+COLUMNS = ("student", "item", "points", "reason")
+TOTAL = "total"
+LARGEST = 4 * 1024 * 1024  # bytes
+
+
+class BadCorrections(Exception):
+    """The file cannot be used; names file, line, value and remedy."""
+
+
+@dataclass(frozen=True)
+class Correction:
+    """One decision of a person.
+
+    Attributes:
+        student: key or name, as written.
+        item: a TODO's number, or ``total``.
+        points: what it is worth now.
+        reason: shown to the student.
+        line: in the file.
+    """
+
+    student: str
+    item: str
+    points: float
+    reason: str
+    line: int
+
+
+def read(path: Path, points: Mapping[int, float]) -> list[Correction]:
+    """The corrections in a file; none where there is no file.
+
+    Args:
+        path: UTF-8 or GB18030 (Excel's CSV in Chinese), separated by comma, semicolon or tab.
+        points: TODO number → its points, the most that a correction may give.
+
+    Raises:
+        BadCorrections: a line cannot be used.
+    """
+    if not path.is_file():
+        return []
+    rows = list(_rows(path))
+    if not rows:
+        return []
+    header = [cell.strip().lower() for cell in rows[0][1]]
+    missing = [name for name in COLUMNS[:3] if name not in header]
+    if missing:
+        raise BadCorrections(
+            f"{path}:1: no column {', '.join(missing)}: the first line must be {','.join(COLUMNS)}"
+        )
+    found = [_correction(path, line, header, row, points) for line, row in rows[1:] if any(row)]
+    _refuse_doubles(path, found)
+    return found
+
+
+def template() -> str:
+    """An empty table for people to fill in."""
+    return ",".join(COLUMNS) + "\r\n"
+
+
+def by_student(
+    corrections: Iterable[Correction], names: Mapping[str, str]
+) -> tuple[dict[str, list[Correction]], list[Correction]]:
+    """The corrections of each student key, and those that fit nobody or several.
+
+    Args:
+        names: student key → name for people.
+    """
+    keys: dict[str, list[str]] = {}
+    for key, name in names.items():
+        for word in {key, name}:
+            keys.setdefault(word.strip(), []).append(key)
+    found: dict[str, list[Correction]] = {}
+    lost = []
+    for correction in corrections:
+        fits = [correction.student] if correction.student in names else keys.get(correction.student)
+        if fits and len(fits) == 1:
+            found.setdefault(fits[0], []).append(correction)
+        else:
+            lost.append(correction)
+    return found, lost
+
+
+def _rows(path: Path) -> Iterable[tuple[int, list[str]]]:
+    data = path.read_bytes()
+    if len(data) > LARGEST:
+        raise BadCorrections(f"{path}: {len(data)} bytes: at most {LARGEST}")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        try:
+            text = data.decode("gb18030")
+        except UnicodeDecodeError:
+            raise BadCorrections(f"{path}: neither UTF-8 nor GB18030: save it as UTF-8") from None
+    first = text.split("\n", 1)[0]
+    separator = max(",;\t", key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    for row in reader:
+        yield reader.line_num, row
+
+
+def _correction(
+    path: Path, line: int, header: Sequence[str], row: list[str], points: Mapping[int, float]
+) -> Correction:
+    cells = dict(zip(header, [cell.strip() for cell in row], strict=False))
+    student = cells.get("student", "").removeprefix("'")
+    if not student:
+        raise BadCorrections(f"{path}:{line}: no student: write a key or a name")
+    item = re.sub(r"(?i)^todo[\s_]*", "", cells.get("item", "")).lower()
+    allowed = {str(number): most for number, most in points.items()}
+    allowed[TOTAL] = sum(points.values())
+    if item not in allowed:
+        raise BadCorrections(
+            f"{path}:{line}: item {cells.get('item', '')!r}: write one of {', '.join(allowed)}"
+        )
+    given = cells.get("points", "")
+    try:
+        value = float(given)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= allowed[item]:
+        raise BadCorrections(
+            f"{path}:{line}: points {given!r}: write a number from 0 to {allowed[item]:g}"
+        )
+    return Correction(student, item, round(value, 2), cells.get("reason", ""), line)
+
+
+def _refuse_doubles(path: Path, found: Sequence[Correction]) -> None:
+    seen: dict[tuple[str, str], int] = {}
+    for one in found:
+        first = seen.setdefault((one.student, one.item), one.line)
+        if first != one.line:
+            raise BadCorrections(
+                f"{path}:{one.line}: {one.student}, {one.item} stands in line {first} already: "
+                "keep one of them"
+            )

@@ -1,0 +1,1 @@
+"""What runs beside a student's code in its sandbox; nothing here is trusted by the grader."""

@@ -1,0 +1,94 @@
+"""The options of ``parlab grade`` and what their values mean."""
+
+import argparse
+import math
+from dataclasses import fields, replace
+
+from parlab.grade.limits import Limits
+
+FULL = 100.0
+
+
+class BadOption(Exception):
+    """An option's value cannot be used; names it and the remedy."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``parlab grade``."""
+    add = parser.add_argument
+    add("submissions", metavar="SUBMISSIONS", help="folder, or the platform's zip as it comes")
+    add("--lesson", required=True, metavar="NAME", help="as 04 or 04_model_internal_parallel")
+    add("--out", required=True, metavar="GRADES", help="folder for grades, pages and state")
+    add("--roster", metavar="FILE", help="the platform's own list of students (CSV)")
+    add("--seed", type=int, default=0, metavar="N", help="of the generated cases (default: 0)")
+    add("--points", default="", metavar="40,30,30", help="per TODO (default: equal parts of 100)")
+    add("--language", choices=("zh", "en"), default="zh", help="of pages and notes (default: zh)")
+    add("--jobs", type=int, default=0, metavar="N", help="at a time (default: as many as cores)")
+    names = ", ".join(f"{field.name}={field.default}" for field in fields(Limits))
+    add("--limits", default="", metavar="NAME=N,...", help=f"of one submission: {names}")
+    add("--corrections", metavar="FILE", help="hand corrections (default: GRADES/corrections.csv)")
+    add("--plain-kernels", action="store_true", help="start every kernel anew: slower")
+    add(
+        "--trust-every-student",
+        action="store_true",
+        help="where no sandbox is possible, run the submissions on this machine all the same: "
+        "whatever they hold can then read and delete your files",
+    )
+
+
+def points_for(given: tuple[float, ...], todos: list[int]) -> dict[int, float]:
+    """Points per TODO: as given, else equal parts of 100 (the last takes what rounding leaves).
+
+    Raises:
+        BadOption: their number is not that of the TODOs.
+    """
+    if given and len(given) != len(todos):
+        raise BadOption(
+            f"--points has {len(given)} numbers, the lesson has {len(todos)} TODOs: give one each"
+        )
+    if given:
+        return dict(zip(todos, given, strict=True))
+    part = round(FULL / len(todos), 2)
+    points = dict.fromkeys(todos, part)
+    points[todos[-1]] = round(FULL - part * (len(todos) - 1), 2)
+    return points
+
+
+def parse_points(text: str) -> tuple[float, ...]:
+    """``40,30,30`` as numbers.
+
+    Raises:
+        BadOption: one is no positive number.
+    """
+    parts = [part.strip() for part in text.split(",")] if text else []
+    found = []
+    for part in parts:
+        try:
+            value = float(part)
+        except ValueError:
+            value = math.nan
+        if not 0 < value <= 1e6:
+            raise BadOption(f"--points {text}: {part!r} is no positive number: write 40,30,30")
+        found.append(value)
+    return tuple(found)
+
+
+def parse_limits(text: str) -> Limits:
+    """``memory_mb=2048,cpu_seconds=90`` over the defaults.
+
+    Raises:
+        BadOption: a name or number cannot be used.
+    """
+    limits = Limits()
+    known = {field.name: field.type for field in fields(Limits)}
+    for part in filter(None, (item.strip() for item in text.split(","))):
+        name, _, number = part.partition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = math.nan
+        if name not in known or not 0 < value < math.inf:
+            raise BadOption(f"--limits {part}: write NAME=NUMBER with a NAME of {', '.join(known)}")
+        whole = type(getattr(limits, name)) is int and value == int(value)
+        limits = replace(limits, **{name: int(value) if whole else value})  # type: ignore[arg-type]
+    return limits

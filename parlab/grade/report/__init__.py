@@ -1,0 +1,1 @@
+"""What a run hands out: tables, pages, a picture, import files."""

@@ -1,0 +1,281 @@
+"""The class list that an LMS exports, and which student of it a submission belongs to.
+
+Read are Moodle's grading worksheet and participants' list, Canvas's gradebook, nbgrader's
+students.csv, any table whose header names such columns, and a plain list without header: in UTF-8
+(with mark or without), UTF-16 or GBK, separated by commas, semicolons or tabs.
+
+A submission is matched by the first of these that finds someone:
+
+1. the LMS's own number (Moodle's participant, Canvas's ID);
+2. login, student number or e-mail address, whole;
+3. the name, whole: upper and lower case, accents, blanks and the order of its parts do not matter;
+4. a login, number or name that stands within the file's or folder's name (the LMS's own numbers
+   too, from four digits on).
+
+Several found at one step: ambiguous, the submission keeps the name it came with and it is reported.
+"""
+
+import codecs
+import csv
+import io
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+_MAX_BYTES = 10 * 2**20
+_MAX_ROWS = 20_000
+_FIELDS = {
+    "number": ("identifier", "标识符", "识别符", "識別碼", "identifiant", "id", "canvas user id",
+               "lms_user_id", "编号"),
+    "login": ("sis login id", "username", "user name", "login", "login id", "用户名", "账号"),
+    "student_number": ("sis user id", "id number", "idnumber", "student id", "student number",
+                       "student_id", "学号", "學號", "id号", "id号码", "学生编号", "integration id",
+                       "工号"),
+    "email": ("email address", "email", "e-mail", "e-mail address", "邮箱", "电子邮件", "电子邮箱",
+              "电子邮件地址", "電郵地址", "電子郵件"),
+    "full": ("full name", "fullname", "student", "student name", "name", "全名", "姓名", "学生",
+             "学生姓名"),
+    "first": ("first name", "firstname", "first_name", "given name", "名", "名字"),
+    "last": ("last name", "lastname", "last_name", "surname", "family name", "姓", "姓氏"),
+}  # fmt: skip
+_BY_HEADER = {name: key for key, names in _FIELDS.items() for name in names}
+_NOT_STUDENTS = ("pointspossible", "manualposting", "studenttest", "teststudent")
+_EXACT = ("login", "student_number", "email")
+
+
+class RosterUnreadable(Exception):
+    """The roster cannot be read; says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One student of the roster.
+
+    Attributes:
+        display: the name for people.
+        number: the LMS's own number.
+        exact: logins, numbers and addresses, in plain form.
+        names: the name in every order, in plain form.
+        row: the file's row, column → value.
+    """
+
+    display: str
+    number: str
+    exact: frozenset[str]
+    names: frozenset[str]
+    row: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+
+@dataclass(frozen=True)
+class Roster:
+    """A class list.
+
+    Attributes:
+        kind: ``moodle``, ``canvas``, ``nbgrader``, ``table`` or ``list``.
+        header: the columns as the file names them.
+        entries: its students, in the file's order.
+    """
+
+    kind: str
+    header: tuple[str, ...]
+    entries: tuple[Entry, ...]
+
+    def match(self, name: str, number: str = "", rule: str = "") -> tuple[int, ...]:
+        """Indices of the students that fit at the first step where any does; empty for nobody.
+
+        Args:
+            name: as the path has it.
+            number: the LMS's, where the path holds one.
+            rule: which LMS wrote it (see ``students.Identity``).
+        """
+        if number and rule == self.kind:
+            found = [i for i, entry in enumerate(self.entries) if entry.number == number]
+            if found:
+                return tuple(found)
+        return self.match_whole(name) or self._match_within(name)
+
+    def match_whole(self, name: str) -> tuple[int, ...]:
+        """Steps 2 and 3."""
+        wanted = plain(name)
+        for attribute in ("exact", "names"):
+            found = [i for i, e in enumerate(self.entries) if wanted in getattr(e, attribute)]
+            if found and wanted:
+                return tuple(found)
+        return ()
+
+    def _match_within(self, name: str) -> tuple[int, ...]:
+        words = {plain(word) for word in re.split(r"[^\w@.]+|_", name)} - {""}
+        found = [i for i, e in enumerate(self.entries) if any(w in e.exact for w in words)]
+        if found:
+            return tuple(found)
+        whole = plain(name)
+        hits = [
+            (len(own), i)
+            for i, entry in enumerate(self.entries)
+            for own in entry.names
+            if own in whole and (len(own) >= 5 or (len(own) >= 2 and not own.isascii()))
+        ]
+        longest = max((length for length, _ in hits), default=0)
+        return tuple(sorted({i for length, i in hits if length == longest}))
+
+
+def load_roster(path: Path) -> Roster:
+    """The class list in a file.
+
+    Raises:
+        RosterUnreadable: it is no table of text, or names nobody.
+    """
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise RosterUnreadable(_say(path, "太大", "is larger than 10 MB"))
+        content = path.read_bytes()
+    except OSError as error:
+        raise RosterUnreadable(_say(path, "不能读取", f"cannot be read: {error}")) from None
+    if content.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        raise RosterUnreadable(_say(path, "是 Excel 文件：另存为 CSV", "is Excel: save it as CSV"))
+    try:
+        return parse_roster(decode(content))
+    except csv.Error as error:
+        raise RosterUnreadable(
+            _say(path, f"不是表格（{error}）", f"is no table: {error}")
+        ) from None
+    except ValueError as error:
+        raise RosterUnreadable(_say(path, "没有学生", f"names nobody: {error}")) from None
+
+
+def decode(content: bytes) -> str:
+    """The text of a table in the encodings that LMSs and Excel write."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", "replace")
+    start = content[:2_000]
+    if start.count(0) * 5 > len(start):  # UTF-16 without its mark
+        little = start[1::2].count(0) >= start[::2].count(0)
+        return content.decode("utf-16-le" if little else "utf-16-be", "replace")
+    for encoding in ("utf-8-sig", "gb18030"):
+        try:
+            return content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    return content.decode("latin-1")
+
+
+def parse_roster(text: str) -> Roster:
+    """The class list in a table.
+
+    Raises:
+        ValueError: it names nobody.
+    """
+    text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    delimiter = max(",;\t", key=lambda mark: (_outside_quotes(first, mark), mark == ","))
+    table = islice(csv.reader(io.StringIO(text), delimiter=delimiter), _MAX_ROWS)
+    rows = [[cell.strip() for cell in row] for row in table]
+    rows = [row for row in rows if any(map(plain, row))]
+    if not rows:
+        raise ValueError("it is empty")
+    fields = [_BY_HEADER.get(_header(cell)) for cell in rows[0]]
+    if not any(fields):
+        return Roster("list", (), tuple(_plain_entry(row) for row in rows))
+    header = tuple(rows[0])
+    entries = [_entry(header, fields, row) for row in rows[1:]]
+    kept = tuple(dict.fromkeys(entry for entry in entries if entry))
+    if not kept:
+        raise ValueError("no row below the header holds a name")
+    return Roster(_kind(header), header, kept)
+
+
+def plain(text: str) -> str:
+    """A name's letters and digits: no case, accents, blanks or punctuation."""
+    spread = unicodedata.normalize("NFKD", text).casefold()
+    return "".join(char for char in spread if char.isalnum())
+
+
+def name_forms(full: str, first: str = "", last: str = "") -> frozenset[str]:
+    """A name in plain form, in the orders that people and LMSs write it."""
+    forms = {plain(full), plain(first + last), plain(last + first)}
+    head, comma, tail = full.partition(",")
+    if comma:  # "Last, First"
+        forms |= {plain(tail + head)}
+    words = full.replace(",", " ").split()
+    if len(words) == 2:
+        forms |= {plain(words[1] + words[0])}
+    elif len(words) > 2:  # "Mary Ann Smith" and "Smith, Mary Ann"
+        forms |= {plain(words[-1] + "".join(words[:-1])), plain("".join(words[1:]) + words[0])}
+    return frozenset(form for form in forms if form)
+
+
+def _entry(header: Sequence[str], fields: Sequence[str | None], row: Sequence[str]) -> Entry | None:
+    values: dict[str, str] = {}
+    exact: set[str] = set()
+    for key, value in zip(fields, row, strict=False):
+        if key and value:
+            values.setdefault(key, value)
+        if key == "number" and (len(value) > 3 or _kind(header) == "nbgrader"):
+            exact.add(plain(value))  # in a file's name, or what nbgrader's folders are called
+        if key in _EXACT and value:
+            exact |= {plain(value)} | ({plain(value.partition("@")[0])} if "@" in value else set())
+    first, last = values.get("first", ""), values.get("last", "")
+    full = values.get("full", "")
+    display = _in_order(full) or _together(first, last)
+    if plain(full) in _NOT_STUDENTS or plain(display) in _NOT_STUDENTS:
+        return None
+    number = values.get("number", "")
+    found = re.search(r"(\d+)$", number)  # Moodle writes "Participant 12345"
+    number = found[1] if found and not number.isdigit() and " " in number else number
+    names = name_forms(full, first, last)
+    display = display or next((values[k] for k in (*_EXACT, "number") if k in values), "")
+    if not display:
+        return None
+    cells = [*row, *[""] * len(header)][: len(header)]
+    return Entry(display, number, frozenset(exact), names, dict(zip(header, cells, strict=True)))
+
+
+def _plain_entry(row: Sequence[str]) -> Entry:
+    """A row of a list without header: each of its cells may be a name or a number."""
+    cells = [cell for cell in row if cell]
+    named = [cell for cell in cells if not re.search(r"\d|@", cell)]
+    exact = {plain(cell) for cell in cells if cell not in named}
+    exact |= {plain(cell.partition("@")[0]) for cell in cells if "@" in cell}
+    together = name_forms(" ".join(named)) if len(named) == 2 else frozenset()
+    names = frozenset(form for cell in named for form in name_forms(cell)) | together
+    shown = " ".join(named[:2]) if len(named) == 2 and all(c.isascii() for c in named) else ""
+    display = shown or (named or cells)[0]
+    return Entry(display, "", frozenset(exact), names, {str(n): c for n, c in enumerate(row, 1)})
+
+
+def _kind(header: Sequence[str]) -> str:
+    names = {_header(cell) for cell in header}
+    if {"student", "id", "section"} <= names or "sis login id" in names:
+        return "canvas"
+    if names & {"identifier", "标识符", "识别符", "識別碼", "identifiant"}:
+        return "moodle"
+    if "id" in names and names & {"first_name", "last_name", "lms_user_id"}:
+        return "nbgrader"
+    return "table"
+
+
+def _header(cell: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", cell).casefold().strip("\ufeff* ").split())
+
+
+def _in_order(full: str) -> str:
+    """``Last, First`` as people say it."""
+    head, comma, tail = full.partition(",")
+    return f"{tail.strip()} {head.strip()}".strip() if comma else full
+
+
+def _together(first: str, last: str) -> str:
+    if first and last and not (first + last).isascii() and re.match(r"[\u4e00-\u9fff]", last):
+        return last + first
+    return " ".join(filter(None, (first, last)))
+
+
+def _outside_quotes(line: str, mark: str) -> int:
+    return re.sub(r'"[^"]*"', "", line).count(mark)
+
+
+def _say(path: Path, chinese: str, english: str) -> str:
+    return f"名单 {path} {chinese} | roster {path} {english}"

@@ -1,0 +1,102 @@
+"""What ``parlab grade``'s options mean, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+from lessons import ROOT
+from nbformat.v4 import new_code_cell, new_notebook
+
+from parlab.cli import main
+from parlab.grade.limits import Limits
+from parlab.grade.needed_cells import skippable
+from parlab.grade.options import BadOption, parse_limits, parse_points, points_for
+
+CLASS = ROOT / "examples" / "class"
+
+
+def test_points_are_equal_parts_of_a_hundred_unless_given() -> None:
+    assert points_for((), [1, 2, 3]) == {1: 33.33, 2: 33.33, 3: 33.34}
+    assert points_for(parse_points("40,30,30"), [1, 2, 3]) == {1: 40, 2: 30, 3: 30}
+    with pytest.raises(BadOption, match="2 numbers, the lesson has 3"):
+        points_for(parse_points("50,50"), [1, 2, 3])
+
+
+@pytest.mark.parametrize("text", ["40,,30", "a", "0,50,50", "-1", "nan", "inf,1,1"])
+def test_points_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(BadOption, match="write 40,30,30"):
+        parse_points(text)
+
+
+def test_limits_stand_over_the_defaults() -> None:
+    assert parse_limits("") == Limits()
+    limits = parse_limits("memory_mb=2048, cpu_seconds=7.5")
+    assert (limits.memory_mb, limits.cpu_seconds) == (2048, 7.5)
+    assert limits.wall_seconds == Limits().wall_seconds
+
+
+@pytest.mark.parametrize("text", ["memory=1", "memory_mb", "memory_mb=x", "memory_mb=-1"])
+def test_limits_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(BadOption, match="NAME of cpu_seconds"):
+        parse_limits(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--lesson", "77"], "77"),
+        (["--lesson", "04", "--points", "1,2"], "--points has 2 numbers"),
+        (["--lesson", "04", "--limits", "x=1"], "--limits x=1"),
+        (["--lesson", "04", "--jobs", "-2"], "--jobs -2"),
+        (["--lesson", "04", "--roster", "nowhere.csv"], "nowhere.csv"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_a_line(
+    options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(ROOT)
+    assert main(["grade", str(CLASS), "--out", str(tmp_path / "out"), *options]) == 1
+    output = capsys.readouterr()
+    assert said in output.out + output.err
+    assert "Traceback" not in output.out + output.err
+
+
+def test_grades_never_go_into_the_submissions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    (tmp_path / "class").mkdir()
+    out = tmp_path / "class" / "grades"
+    assert main(["grade", str(tmp_path / "class"), "--lesson", "04", "--out", str(out)]) == 1
+    assert "choose another folder" in capsys.readouterr().out and not out.exists()
+
+
+def test_bad_corrections_are_refused_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    (tmp_path / "corrections.csv").write_text("student,item,points\na,1,999\n", encoding="utf-8")
+    assert main(["grade", str(CLASS), "--lesson", "04", "--out", str(tmp_path)]) == 1
+    assert "corrections.csv:2: points '999'" in capsys.readouterr().out
+
+
+def cell(role: str, source: str, name: str) -> object:
+    return new_code_cell(source, id=name, metadata={"parlab": {"role": role}})
+
+
+def test_cells_that_only_draw_or_show_need_not_run() -> None:
+    book = new_notebook(
+        cells=[
+            cell("setup", "import torch", "setup"),
+            cell("course", "draw_mesh(pp=3)", "draw"),
+            cell("course", "size = 4", "base"),
+            cell("course", "def table():\n    return size", "table"),
+            cell("course", "groups = [1]\nprint(groups)", "shown"),
+            cell("scratch", "while True: pass", "tried"),
+            cell("helper", "def help(x):\n    return table()[x]", "helper"),
+            cell("answer", "def f(x):\n    return help(x)", "todo-1"),
+            cell("check", "with check_todo(1, 'f') as call:\n    groups = call(1)", "check-1"),
+            cell("course", "if ready('f'):\n    print(f(1))", "used"),
+        ]
+    )
+    assert skippable(book) == {"draw", "shown", "tried", "used"}
