@@ -28,6 +28,8 @@ from sandboxed import (
 from parlab.grade.runner import run_notebook
 from parlab.grade.warm import RunContext, Warm
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["context", "warm"]
 ROOT = Path(__file__).resolve().parent.parent
 WRONG = "def double(x):\n    return -1\n"

@@ -25,6 +25,8 @@ from parlab.grade.warm import RunContext, Warm
 from parlab.lesson.judged import judged
 from parlab.lesson.time_limit import OutOfTime, TimeLimit
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["warm"]
 LESSONS = {
     "01_pipeline_parallel": {1: "split_layers", 2: "one_f_one_b", 3: "simulate"},

@@ -35,6 +35,8 @@ from parlab.grade.types import CallOutcome, Result
 from parlab.grade.warm import RunContext, Warm
 from parlab.lesson.attention import partial_attention, whole_attention
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["warm"]
 
 FUNCTIONS = {

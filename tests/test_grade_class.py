@@ -17,6 +17,8 @@ from lessons import ROOT
 from parlab.grade.course import load_course
 from parlab.grade.students import safe_name
 
+pytestmark = pytest.mark.slow
+
 LESSON = "04_model_internal_parallel"
 PEAK_MB = 700  # of the grader itself, whatever the class holds
 FULL = {1: 40.0, 2: 30.0, 3: 30.0}

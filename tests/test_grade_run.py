@@ -11,6 +11,8 @@ from parlab.grade.limits import Limits
 from parlab.grade.runner import run_notebook
 from parlab.grade.warm import RunContext, Warm
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["context", "warm"]
 
 

@@ -31,6 +31,8 @@ from parlab.grade.limits import Limits
 from parlab.grade.sandbox import linux
 from parlab.grade.warm import NoSandbox, RunContext, Warm
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["context", "warm"]
 ROOT = Path(__file__).resolve().parent.parent
 SPACES = ("user", "pid", "mnt", "net", "ipc")
