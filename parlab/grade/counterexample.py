@@ -4,6 +4,8 @@ import pprint
 from collections.abc import Mapping
 from typing import Any
 
+import torch
+
 from parlab.grade import ranks_words
 from parlab.grade.cases import MARK, Case
 from parlab.grade.graded import Counterexample
@@ -67,7 +69,11 @@ def _calls_text(function: str, case: Case) -> str:
 
 def call_text(function: str, arguments: tuple[Any, ...]) -> str:
     """The call as Python, a line or several, at most `LONGEST` characters."""
-    parts = [pprint.pformat(item, width=WIDTH, sort_dicts=False) for item in arguments]
+    shown = [
+        Verbatim(ranks_words.as_source(item)) if isinstance(item, torch.Tensor) else item
+        for item in arguments
+    ]
+    parts = [pprint.pformat(item, width=WIDTH, sort_dicts=False) for item in shown]
     text = f"{function}({', '.join(parts)})"
     if "\n" in text or len(text) > WIDTH:
         inner = ",\n".join(parts).replace("\n", "\n    ")

@@ -1,4 +1,4 @@
-"""A case on ranks in words: the call by shapes, and where two runs first differ."""
+"""Cases with tensors in words: a call as Python that runs, and where two runs first differ."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,16 +10,24 @@ from parlab.grade.ranks import Weight
 from parlab.grade.relations_ranks import first_difference, worded
 from parlab.lesson.compare import cut, safe_repr
 
-_SHOWN = 64  # numbers of a tensor of whole numbers, such as positions
-
 
 def call(function: str, case: Case) -> str:
-    """``run_ranks(3, function, x=float64[2, 6], …)``: what a rank gets."""
+    """Python that runs the function on ranks, with numbers of other values and the same shapes."""
     assert case.ranks
     ranks = case.ranks(*case.arguments)
-    given = ranks.arguments[0]
-    lines = [f"{name}={_kind(value)}" for name, value in given.items()]
-    return "run_ranks(\n    " + ",\n    ".join([str(ranks.size), function, *lines]) + ",\n)"
+    lines = [f"{_made(value)},  # {name}" for name, value in ranks.arguments[0].items()]
+    head = (
+        "from parlab.lesson.rank_threads import run_ranks\nfrom parlab.lesson.stored import Stored"
+    )
+    inner = "\n    ".join([f"{ranks.size}, {function},", *lines])
+    return f"{head}\nrun_ranks(\n    {inner}\n)"
+
+
+def as_source(tensor: Tensor) -> str:
+    """Python that makes the tensor."""
+    numbers = str(tensor.tolist()).replace("inf", "float('inf')").replace("nan", "float('nan')")
+    grad = ", requires_grad=True" if tensor.requires_grad else ""
+    return f"torch.tensor({numbers}, dtype={tensor.dtype}{grad})"
 
 
 def sides(case: Case, expected: Any, got: Any) -> tuple[str, str]:
@@ -32,14 +40,22 @@ def sides(case: Case, expected: Any, got: Any) -> tuple[str, str]:
     return cut(f"rank {rank}: {right}"), cut(f"rank {rank}: {worded(got[rank], part)}")
 
 
-def _kind(value: Any) -> str:
+def _made(value: Any) -> str:
     if isinstance(value, Weight):
-        return f"Stored{list(value.whole.shape)}"
+        return f"Stored({_random(value.whole)})"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key!r}: {_kind(item)}" for key, item in value.items()) + "}"
+        items = [f"{key!r}: {_made(item)}" for key, item in value.items()]
+        return "{" + ",\n     ".join(items) + "}"
     if not isinstance(value, Tensor):
         return repr(value)
-    if not value.is_floating_point() and value.numel() <= _SHOWN:
-        return f"tensor({value.tolist()})"
-    strided = "" if value.is_contiguous() else " (not contiguous)"
-    return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}{strided}"
+    if not value.is_floating_point():
+        return f"torch.tensor({value.tolist()})"
+    return _random(value)
+
+
+def _random(tensor: Tensor) -> str:
+    if tensor.is_contiguous():
+        grad = ", requires_grad=True" if tensor.requires_grad else ""
+        return f"torch.randn({tuple(tensor.shape)}, dtype={tensor.dtype}{grad})"
+    turned = tuple(tensor.transpose(0, -1).shape)  # not contiguous
+    return f"torch.randn({turned}, dtype={tensor.dtype}).transpose(0, -1).requires_grad_()"
