@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from browser import chromium, open_lab
-from lessons import EVERY, ROOT, answers, cell, load, todo_numbers
+from lessons import EVERY, ROOT, answers, cell, code_cells, load, todo_numbers
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 PICTURES = ROOT / "test-results"
@@ -58,6 +58,13 @@ def test_a_learner_s_way_through_the_lesson(
         for number in numbers:
             assert lab.output(f"# CHECK {number}").startswith(f"✅ {labels[number]} · ")
             picture(f"2-passed-{number}")
+
+        proof = [c.source for c in code_cells(exercise) if c.source.startswith("RUN_PROOF = False")]
+        if proof and language == "zh":
+            lab.type_into("RUN_PROOF", proof[0].replace("False", "True", 1))
+            said = lab.run("RUN_PROOF")
+            assert "✅" in said and "❌" not in said, said
+            picture("4-proved")
 
         for number in numbers:
             wrong = next(a for a in answers(lesson) if a.todo == number and not a.right)
