@@ -24,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PYTHONNOUSERSITE = 1
 export JUPYTER_PREFER_ENV_PATH = 1
 
-.PHONY: help setup lab test check lint types parity quick test-meshes build bench grade links hosted format clean FORCE
+.PHONY: help setup lab test check lint types parity quick test-meshes test-class build bench grade links hosted format clean FORCE
 .DELETE_ON_ERROR:
 
 help:
@@ -35,6 +35,7 @@ help:
 	@echo "make bench    真实多进程训练与测量 | train on real processes, measure, decide (ARGS=--preflight)"
 	@echo "make grade    批改一个班的作业 | grade a class (SUBMISSIONS=folder-or-zip LESSON=04 OUT=grades)"
 	@echo "make test-meshes  在每种网格上验证训练 | training on every mesh against one process"
+	@echo "make test-class   批改一个 300 人的班 | grade a class of 300 whose scores are known"
 	@echo "make links    改写徽章与链接 | rewrite badges and links from pyproject.toml"
 	@echo "make hosted   在旧版与新版环境中测试单文件版 | single-file twins on the oldest and newest set"
 	@echo "make format   整理代码格式 | format the code"
@@ -71,10 +72,13 @@ parity: .venv/ready
 	.venv/bin/parlab build --check
 
 quick: .venv/ready
-	$(PYTEST) -m "not slow and not meshes" $(ARGS)
+	$(PYTEST) -m "not slow and not meshes and not big_class" $(ARGS)
 
 test-meshes: .venv/ready
 	$(PY) -m pytest -m meshes $(ARGS)
+
+test-class: .venv/ready
+	$(PY) -m pytest -m big_class $(ARGS)
 
 build: .venv/ready
 	.venv/bin/parlab build $(ARGS)

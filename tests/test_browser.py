@@ -10,6 +10,8 @@ from lessons import EVERY, ROOT, answers, cell, code_cells, load, todo_numbers
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 PICTURES = ROOT / "test-results"
+# A walk takes about a minute: the project in both languages, and lessons with a proof.
+WALKS = [walk for walk in EVERY if walk[0][:2] == "04" or walk[0][:2] + walk[1] in ("02en", "03zh")]
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ def browser() -> str:
     return found
 
 
-@pytest.mark.parametrize(("lesson", "language"), EVERY)
+@pytest.mark.parametrize(("lesson", "language"), WALKS)
 def test_a_learner_s_way_through_the_lesson(
     lesson: str, language: str, browser: str, tmp_path: Path
 ) -> None:
@@ -60,7 +62,7 @@ def test_a_learner_s_way_through_the_lesson(
             picture(f"2-passed-{number}")
 
         proof = [c.source for c in code_cells(exercise) if c.source.startswith("RUN_PROOF = False")]
-        if proof and language == "zh":
+        if proof:
             lab.type_into("RUN_PROOF", proof[0].replace("False", "True", 1))
             said = lab.run("RUN_PROOF")
             assert "✅" in said and "❌" not in said, said

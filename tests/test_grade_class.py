@@ -84,7 +84,7 @@ def test_a_class_of_forty(tmp_path: Path) -> None:
     graded(make_class(load_course(ROOT, LESSON), 80, seed=1)[::2], tmp_path, "moodle")
 
 
-@pytest.mark.slow
+@pytest.mark.big_class
 @pytest.mark.xdist_group("grade-class")
 def test_a_class_of_three_hundred(tmp_path: Path) -> None:
     graded(make_class(load_course(ROOT, LESSON), 300, seed=0), tmp_path, "canvas")
