@@ -106,6 +106,7 @@ def test_harmless_damage_leaves_the_answers_as_good_as_they_were(damage: str) ->
     assert verdicts(rebuilt) == dict.fromkeys(NAMES, "passed")
 
 
+@pytest.mark.slow
 def test_a_class_is_rebuilt_as_it_was_made(pupils: list[Pupil]) -> None:
     for pupil in pupils:  # those of one kind have tests of their own
         if pupil.content is not None and not pupil.kind.startswith(("right_", "damaged_")):
