@@ -75,3 +75,6 @@ def test_a_learner_s_way_through_the_lesson(
             lines = lab.run(f"# CHECK {number}").splitlines()
             assert lines[0] == f"❌ {labels[number]}" and 4 <= len(lines) <= 6, lines
             picture(f"3-wrong-{number}")
+            lab.type_into(heads[number], cell(solution, f"todo-{number}").source)
+            lab.run(heads[number])
+            assert lab.run(f"# CHECK {number}").startswith("✅")
