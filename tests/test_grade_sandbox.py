@@ -214,7 +214,7 @@ def test_where_namespaces_are_forbidden_it_refuses_and_leaves_nothing() -> None:
 
 
 UNPRIVILEGED = """
-import os, sys
+import os, pwd, sys
 from parlab.grade.sandbox import linux
 paths = sys.argv[2:]
 if os.getuid() == 0:  # Python may live in root's own folder: show nobody just that
@@ -222,8 +222,9 @@ if os.getuid() == 0:  # Python may live in root's own folder: show nobody just t
     linux.mount('none', '/', '', linux.MS_REC | linux.MS_PRIVATE)
     for number, path in enumerate(paths):
         os.makedirs(f'{sys.argv[1]}/{number}'); linux.bind(path, f'{sys.argv[1]}/{number}')
-    for path in {'/' + p.split('/')[1] for p in paths if p.startswith('/root/')}:
-        linux.mount('tmpfs', path, 'tmpfs', 0, 'mode=755')
+    home = pwd.getpwuid(0).pw_dir
+    if any(path.startswith(home + '/') for path in paths):
+        linux.mount('tmpfs', home, 'tmpfs', 0, 'mode=755')
     for number, path in enumerate(paths):
         if not os.path.isdir(path):
             os.makedirs(path); linux.bind(f'{sys.argv[1]}/{number}', path)
