@@ -235,20 +235,6 @@ def test_open_todos_leave_one_line_in_every_cell_that_uses_them(language: str) -
     assert len(named) == len(waiting) == 5
 
 
-def test_no_exercise_holds_an_answer() -> None:
-    answers = set()
-    for language in LANGUAGES:
-        for item in code_cells(load("solutions", LESSON, language)):
-            _, _, rest = item.source.partition("# BEGIN SOLUTION")
-            lines = rest.partition("# END SOLUTION")[0].splitlines()
-            answers |= {line.strip() for line in lines if len(line.strip()) > 20}
-    assert len(answers) > 12
-    for folder in ("notebooks", "colab"):
-        for language in LANGUAGES:
-            text = "\n".join(c.source for c in load(folder, LESSON, language).cells)
-            assert not [answer for answer in answers if answer in text]
-
-
 def test_no_exercise_multiplies_what_it_has_entered() -> None:
     """Nor counts the bytes of a block: both are what the TODOs ask for."""
     for folder in ("notebooks", "colab"):

@@ -239,20 +239,6 @@ def test_records_of_other_machines_stand_apart() -> None:
     assert "evidence level" in stands_apart({**one, "evidence_level": "gpu_single_node"}, one)
 
 
-@pytest.mark.parametrize("folder", ["notebooks", "colab"])
-def test_no_exercise_holds_an_answer(folder: str) -> None:
-    hidden = set()
-    for language in LANGUAGES:
-        for item in code_cells(load("solutions", LESSON, language)):
-            _, _, rest = item.source.partition("# BEGIN SOLUTION")
-            lines = rest.partition("# END SOLUTION")[0].splitlines()
-            hidden |= {line.strip() for line in lines if len(line.strip()) > 25}
-    assert len(hidden) > 25
-    for language in LANGUAGES:
-        text = "\n".join(item.source for item in load(folder, LESSON, language).cells)
-        assert not [line for line in hidden if line in text]
-
-
 # ---------------------------------------------------------------------------- real runs
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import gc
 import importlib
-import io
 import pkgutil
 
 _WARM = (
@@ -37,14 +36,3 @@ def warm() -> None:
     gc.collect()
     gc.freeze()  # children need not copy what they never touch
     gc.disable()
-
-
-def _draw_once() -> None:
-    """Loads the fonts and whatever else a first figure needs."""
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots()
-    axes.plot([1, 2], label="$x^2$")
-    axes.legend()
-    figure.savefig(io.BytesIO(), format="png", bbox_inches="tight")
-    pyplot.close(figure)

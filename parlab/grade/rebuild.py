@@ -73,13 +73,6 @@ def rebuild(content: bytes, course: Course) -> Rebuilt:
     )
 
 
-def language_of(rebuilt: Rebuilt) -> str:
-    """The language of the exercise that it was rebuilt into; Chinese where there is none."""
-    if rebuilt.notebook is None:
-        return "zh"
-    return str(rebuilt.notebook.metadata["parlab"]["language"])
-
-
 def belongs_to(parsed: Parsed, course: Course) -> Note | None:
     """None where the notebook is this lesson's, else the note that says whose it is.
 

@@ -21,7 +21,6 @@ from parlab.grade.limits import MB
 _READY_SECONDS = 60
 _PATIENCE = 5.0  # seconds between a reply and the end of its output
 _QUEUE = 500  # messages that wait to be read, each of at most `message_mb`
-_DELIM = b"<IDS|MSG>"
 
 
 class RunEnded(Exception):
