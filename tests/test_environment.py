@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -158,3 +159,19 @@ def test_workflow_covers_the_floor_and_the_newest_python() -> None:
     assert matrix[0] == floor(SpecifierSet(project()["requires-python"]))
     assert matrix[-1] == PYTHONS[-1]
     assert workflow["jobs"]["test"]["steps"][-1] == {"run": "bash .ci/run"}
+
+
+@pytest.mark.slow
+def test_what_shares_something_costly_runs_on_one_worker(tmp_path: Path) -> None:
+    """pytest-xdist keeps a group together with the pytest at hand: some pairs do not, silently."""
+    (tmp_path / "test_group.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.xdist_group('one')\n"
+        "@pytest.mark.parametrize('number', range(8))\n"
+        "def test_it(number, worker_id):\n"
+        "    print(worker_id, file=open(f'{number}.txt', 'w'))\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist=loadgroup", "-c", "/dev/null"]
+    subprocess.run([*command, "--rootdir", tmp_path], cwd=tmp_path, check=True, capture_output=True)
+    workers = {path.read_text() for path in tmp_path.glob("*.txt")}
+    assert len(workers) == 1 and len(list(tmp_path.glob("*.txt"))) == 8

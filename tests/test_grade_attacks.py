@@ -330,7 +330,9 @@ def test_floods(name: str, context: RunContext) -> None:
     peak = _PeakOfReaders()
     with peak:
         outcome = run(f"{RIGHT}\n{FLOODS[name]}", context)
-    assert outcome.status in ("output_limit", "tampered", "timeout", "memory"), outcome
+    # No status: what waits to be read has filled the kernel's own memory, and the cell failed.
+    assert outcome.status in ("output_limit", "tampered", "timeout", "memory", None), outcome
+    assert outcome.status or outcome.checks[1] == "failed", outcome
     assert outcome.checks[1] != "passed"
     assert peak.megabytes < 900
 

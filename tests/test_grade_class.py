@@ -2,7 +2,6 @@
 
 import csv
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -24,9 +23,23 @@ PEAK_MB = 700  # of the grader itself, whatever the class holds
 FULL = {1: 40.0, 2: 30.0, 3: 30.0}
 
 
-def run(submissions: Path, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """``parlab grade`` as an instructor runs it."""
-    command = [sys.executable, "-m", "parlab.cli", "grade", str(submissions), "--out", str(out)]
+# Runs the rest of the command line; its last word tells the largest process's memory, in MiB.
+MEASURED = (
+    "-c",
+    "import resource, subprocess, sys\n"
+    "code = subprocess.run([sys.executable, *sys.argv[1:]]).returncode\n"
+    "peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
+    "print(peak // (1024**2 if sys.platform == 'darwin' else 1024), file=sys.stderr)\n"
+    "sys.exit(code)",
+)
+
+
+def run(
+    submissions: Path, out: Path, *options: str, program: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    """``parlab grade`` as an instructor runs it; ``program`` is run with it as its arguments."""
+    command = [sys.executable, *program, "-m", "parlab.cli", "grade", str(submissions)]
+    command += ["--out", str(out)]
     command += ["--lesson", LESSON, "--points", "40,30,30", "--language", "en", *options]
     variables = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True)
@@ -70,11 +83,10 @@ def graded(pupils: list[Pupil], folder: Path, layout: str) -> None:
     place = write_class(pupils, folder / "class", layout)
     listed = folder / "roster.csv"
     listed.write_bytes(roster(pupils, layout))
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    done = run(place, folder / "grades", "--roster", str(listed))
+    done = run(place, folder / "grades", "--roster", str(listed), program=[*MEASURED])
     assert done.returncode == 0, done.stdout + done.stderr
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"{len(pupils)} submissions, {layout}: peak {peak:.0f} MB (before {before / 1024:.0f})")
+    peak = int(done.stderr.split()[-1])
+    print(f"{len(pupils)} submissions, {layout}: peak {peak} MB")
     assert peak < PEAK_MB
     check(pupils, folder / "grades")
 

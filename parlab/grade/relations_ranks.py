@@ -1,8 +1,9 @@
 """Relations for functions on ranks and for functions with gradients: values within rounding.
 
 Of a rank's facts (`wire.Wire.run`) the values, the gradients, the operations and what was read
-have come through the grader's own hands; the largest tensor and the number of scores are what the
-student's process says, so rules about them weigh little and count only beside right values.
+have come through the grader's own hands; the largest tensor, the number of scores, the blocks held
+and the heads copied are what the student's process says, so rules about them weigh little and
+count only beside right values.
 """
 
 from collections.abc import Callable, Mapping
@@ -75,6 +76,15 @@ def _scores(got: Facts, expected: Facts, name: str) -> bool:
     return bool(0 <= (got.get("scores") or 0) <= expected["scores"])
 
 
+def _held(got: Facts, expected: Facts, name: str) -> bool:
+    """One block in use and one on its way."""
+    return bool(0 <= got.get("held", 0) <= 2)
+
+
+def _copied(got: Facts, expected: Facts, name: str) -> bool:
+    return not got.get("copied")
+
+
 # What a part of a rank's facts must agree in; "read.w" and "grad.w" say of which.
 PARTS: Mapping[str, Callable[[Facts, Facts, str], bool]] = {
     "out": _out,
@@ -87,6 +97,8 @@ PARTS: Mapping[str, Callable[[Facts, Facts, str], bool]] = {
     "grad": _grad,
     "largest": _largest,
     "scores": _scores,
+    "held": _held,
+    "copied": _copied,
 }
 
 

@@ -22,6 +22,7 @@ from parlab.lesson.stored import block_words
 
 _OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "shift")
 _AT_REST = ("done", "raised", "not_plain", "stopped", "missing")
+_ACCOUNT = {"grad", "peak", "scores", "held", "copied", "stuck"}
 _MESSAGES = 5000  # of all ranks in one case
 SLOW: Result = ("missing", "slow", "")  # a rank has used up its CPU time
 _STOPS = 20  # how often a rank is told that the run is over
@@ -79,7 +80,8 @@ class Wire:
         Facts of a rank: ``out``, the result's tensor; ``returned``, the type and what else it
         holds; ``forward`` and ``backward``, its operations; ``read``, by weight; ``grad``, by
         argument and weight; ``stuck``, why there is no gradient; ``limit``. Of the rank's own
-        saying are ``peak``, its largest tensor, and ``scores``, the scores it computed.
+        saying are ``peak``, its largest tensor, ``scores``, the scores it computed, ``held``, the
+        blocks of K and V that it held at once, and ``copied``, what repeated KV heads.
 
         Raises:
             PlainError: a message that the driver does not send.
@@ -226,16 +228,18 @@ def _side_by_side(posts: Sequence[Post | None]) -> str:
 
 def _checked(said: Any) -> dict[str, Any]:
     """What a rank says at the end, of the types that it must have."""
-    if type(said) is not dict or set(said) != {"grad", "peak", "scores", "stuck"}:
+    if type(said) is not dict or set(said) != _ACCOUNT:
         raise PlainError("no account of a rank")
     grad, peak = said["grad"], said["peak"]
     plain_grad = type(grad) is dict and all(
         type(name) is str and (item is None or isinstance(item, Tensor))
         for name, item in grad.items()
     )
-    if not plain_grad or type(said["scores"]) is not int or type(said["stuck"]) is not str:
+    texts, counts = (said["stuck"], said["copied"]), (said["scores"], said["held"])
+    typed = {type(x) for x in texts} == {str} and {type(x) for x in counts} == {int}
+    if not plain_grad or not typed:
         raise PlainError("no account of a rank")
     if type(peak) is not list or len(peak) != 3 or type(peak[0]) is not int:
         raise PlainError("no account of a rank")
-    said["stuck"] = said["stuck"][:400]
+    said["stuck"], said["copied"] = said["stuck"][:400], said["copied"][:100]
     return said

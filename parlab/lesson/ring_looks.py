@@ -53,18 +53,27 @@ class Look:
         return {(rank - owner) % len(positions) for owner in holds}
 
 
-def held(rank: int, looks: Sequence[Look], positions: Tensor) -> list[int]:
-    """The blocks that the rank held at the moment when it held most: arrived, and looked at later.
+def held(looks: Sequence[tuple[int, set[int]]]) -> list[int]:
+    """The blocks that a rank held at the moment when it held most: arrived, and looked at later.
 
-    Empty where one of its looks is at something unknown.
+    Args:
+        looks: by look, how many blocks had arrived by then, and which ones it looks at.
     """
     most: set[int] = set()
-    if all(look.known for look in looks):
-        steps = [look.steps(rank, positions) for look in looks]
-        for index, look in enumerate(looks):
-            now = {step for step in set().union(*steps[index:]) if step <= look.arrived}
-            most = max(most, now, key=len)
+    for index, (arrived, _) in enumerate(looks):
+        later = set().union(*(steps for _, steps in looks[index:]))
+        most = max(most, {step for step in later if step <= arrived}, key=len)
     return sorted(most)
+
+
+def blocks_by_number(k: Tensor, v: Tensor, arrived: Sequence[Tensor]) -> dict[float, int]:
+    """Which block a number is from: as much as a rank can tell of what it had and has received."""
+    block, brought = k.nbytes + v.nbytes, 0
+    found = dict.fromkeys(k.flatten().tolist(), 0)
+    for x in arrived:
+        found.update(dict.fromkeys(x.flatten().tolist(), brought // block + 1))
+        brought += x.nbytes
+    return found
 
 
 class Places:

@@ -244,7 +244,9 @@ class RingRun:
     def crowded(self) -> str:
         """The first rank that holds more blocks than one in use and one on its way."""
         for rank, looks in enumerate(self.looks):
-            steps = held(rank, looks, self.positions)
+            if not all(look.known for look in looks):
+                continue
+            steps = held([(x.arrived, x.steps(rank, self.positions)) for x in looks])
             if len(steps) > 2:
                 listed = ", ".join(map(str, steps))
                 return say("kv_held", rank=rank, count=len(steps), steps=listed)

@@ -5,7 +5,8 @@ takes from it, passes through the grader, which is the wire between the ranks. T
 patched by the student's code at will, and still knows no more than it was sent.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import torch
@@ -15,6 +16,7 @@ from parlab.grade import plain
 from parlab.lesson.attention import watched
 from parlab.lesson.communicator import Communicator, Post
 from parlab.lesson.largest_tensor import Largest, LargestTensor
+from parlab.lesson.ring_looks import KeyCopies, blocks_by_number, held
 from parlab.lesson.ring_run import Ring
 from parlab.lesson.stored import Stored
 
@@ -123,20 +125,38 @@ def _run(wire: _Wire, function: Callable[..., Any], case: dict[str, Any]) -> dic
     arguments = _made(plain.untag(case["arguments"]), wire, weights)
     tensors = {name: item for name, item in arguments.items() if isinstance(item, Tensor)}
     comm = Ring(_Comm(case["rank"], case["size"], wire))
-    largest, scores = Largest(), [0]
+    largest, ring = Largest(), {"scores": 0, "held": 0, "copied": ""}
     largest.see(list(tensors.values()), "input")
-
-    def look(q: Tensor, k: Tensor, seen: Tensor) -> None:
-        scores[0] += seen.numel()
-
-    with LargestTensor(largest), watched(look):
+    with LargestTensor(largest), _ring_watched(comm, tensors, ring):
         value = function(comm, *arguments.values())
     upstream = wire.ask("forward", plain.tag(value))
     stuck = "" if upstream is None else _back(comm, value, upstream)
     gradients = {name: leaf.grad for name, leaf in tensors.items() if leaf.requires_grad}
     gradients |= {name: weight.gradient() for name, weight in weights.items()}
     peak = [largest.elements, list(largest.shape), largest.operation]
-    return {"grad": gradients, "peak": peak, "scores": scores[0], "stuck": stuck}
+    return {"grad": gradients, "peak": peak, "stuck": stuck, **ring}
+
+
+@contextmanager
+def _ring_watched(comm: Ring, tensors: dict[str, Tensor], found: dict[str, Any]) -> Iterator[None]:
+    """Of a ring attention: its scores, how many blocks it held at most, what repeated KV heads."""
+    if not {"q", "k", "v"} <= set(tensors):
+        yield
+        return
+    q, k, v = (tensors[name].detach() for name in ("q", "k", "v"))
+    looks: list[tuple[int, set[int]]] = []
+
+    def look(q: Tensor, keys: Tensor, seen: Tensor) -> None:
+        found["scores"] += seen.numel()
+        blocks = blocks_by_number(k, v, comm.arrived)
+        arrived = sum(x.nbytes for x in comm.arrived) // (k.nbytes + v.nbytes)
+        numbers = keys[0, 0, :, 0].tolist()
+        looks.append((arrived, {blocks[number] for number in numbers if number in blocks}))
+
+    with watched(look), KeyCopies(q, k) as copies:
+        yield
+    found["held"] = len(held(looks))
+    found["copied"] = " ".join(map(str, copies.found or ()))
 
 
 def _made(value: Any, wire: _Wire, weights: dict[str, _Remote]) -> Any:

@@ -40,20 +40,33 @@ def cases(dice: random.Random) -> Iterator[Case]:
 def _running(dice: random.Random, rule: str, number: int) -> tuple[Any, ...]:
     """Orders, times and, where the rule is about it, a transfer."""
     ranks = dice.randint(2, 4) if number else 1 + (rule == "transfer")
-    held = 2 if rule == "two_stages" else 1
-    kinds = "FBW" if rule == "waits" and number % 3 == 2 else "FB"
-    orders = _orders(dice, ranks, held, dice.randint(2, 6), kinds)
-    times = _times(dice, ranks * held, kinds)
+    homes = list(range(ranks))
+    if rule == "two_stages":
+        homes = _two_each(dice, ranks, number)
+    kinds = "FBW" if rule in ("waits", "in_flight") and number % 3 == 2 else "FB"
+    orders = _orders(dice, homes, dice.randint(2, 6), kinds)
+    times = _times(dice, len(homes), kinds)
     if rule in NO_TRANSFER:
         return orders, times
     return orders, times, dice.choice([0.25, 0.5, 1, 3])
 
 
-def _orders(
-    dice: random.Random, ranks: int, held: int, microbatches: int, kinds: str = "FB"
-) -> Orders:
-    """Orders that end: each microbatch's steps get rising random numbers, and all go by them."""
-    stages = ranks * held
+def _two_each(dice: random.Random, ranks: int, number: int) -> list[int]:
+    """The rank of each stage: in turn, neighbours, or dealt out, so that only `orders` tells."""
+    homes = [stage % ranks for stage in range(2 * ranks)]
+    if number % 3 == 1:
+        return sorted(homes)
+    if number % 3 == 2:
+        dice.shuffle(homes)
+    return homes
+
+
+def _orders(dice: random.Random, homes: list[int], microbatches: int, kinds: str = "FB") -> Orders:
+    """Orders that end: each microbatch's steps get rising random numbers, and all go by them.
+
+    ``homes[stage]`` is the stage's rank.
+    """
+    stages = len(homes)
     numbered: list[tuple[float, Op]] = []
     for number in range(microbatches):
         chain = [("F", stage, number) for stage in range(stages)]
@@ -63,9 +76,9 @@ def _orders(
         if "W" in kinds:
             ends = {op[1]: at for at, op in zip(rising, chain, strict=True) if op[0] == "B"}
             numbered += [(at + dice.random(), ("W", stage, number)) for stage, at in ends.items()]
-    orders: Orders = [[] for _ in range(ranks)]
+    orders: Orders = [[] for _ in range(max(homes) + 1)]
     for _, op in sorted(numbered):
-        orders[op[1] % ranks].append(op)
+        orders[homes[op[1]]].append(op)
     return orders
 
 
@@ -76,7 +89,7 @@ def _times(dice: random.Random, stages: int, kinds: str = "FB") -> Times:
 
 def _own_backward_first(dice: random.Random) -> Orders:
     """A rank has a backward before the forward of the same microbatch."""
-    orders = _orders(dice, dice.randint(1, 4), 1, dice.randint(1, 4))
+    orders = _orders(dice, list(range(dice.randint(1, 4))), dice.randint(1, 4))
     rank = dice.randrange(len(orders))
     order = orders[rank]
     back = dice.choice([op for op in order if op[0] == "B"])
@@ -88,7 +101,7 @@ def _own_backward_first(dice: random.Random) -> Orders:
 def _crossed(dice: random.Random) -> Orders:
     """Rank 1 begins with a forward that rank 0 does after a backward, which waits for rank 1."""
     ranks, microbatches = dice.randint(2, 4), dice.randint(2, 5)
-    orders = _orders(dice, ranks, 1, microbatches)
+    orders = _orders(dice, list(range(ranks)), microbatches)
     late = dice.randrange(1, microbatches)
     first = [("F", 0, number) for number in range(late)]
     rest = [("F", 0, number) for number in range(late, microbatches)]

@@ -28,8 +28,8 @@ PARTS = {
     "dq": ("grad.q",),
     "dkv": ("grad.k", "grad.v"),
     "shifts": ("out", "shifts"),
-    "load": ("out", "load"),
-    "largest": ("out", "largest"),
+    "load": ("out", "load", "copied"),
+    "largest": ("out", "largest", "held"),
     "skips": ("out", "scores"),
     "sent": ("returned",),
 }
