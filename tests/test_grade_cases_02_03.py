@@ -135,6 +135,10 @@ def sample(lesson: str, todo: int, name: str) -> Answer:
         ("03", 3, "hoards_the_blocks", {"largest", "skips"}),
         ("03", 3, "shift_without_gradient", {"dkv"}),
         ("03", 3, "only_queries_skipped", {"skips"}),
+        ("03", 3, "collected_first", {"largest"}),
+        ("03", 3, "collected_first_last_block_first", {"largest"}),
+        ("03", 3, "kv_heads_repeated_on_arrival", {"load"}),
+        ("03", 3, "kv_heads_indexed_on_arrival", {"load"}),
     ],
 )
 def test_a_mistake_costs_the_rules_that_it_breaks(

@@ -170,8 +170,9 @@ RULES = {
             "in_flight",
             "在途：F 已经开始、B 还没有结束的微批次，取最多的时候",
             "in flight: F has begun, B has not ended; the most at any time",
-            "按这个 rank 自己的顺序数：F 加一，B 减一，记住最大的。",
-            "count along the rank's own order: one more at F, one less at B; keep the largest.",
+            "按这个 rank 自己的顺序数：F 加一，B 减一，W 不算，记住最大的。",
+            "count along the rank's own order: one more at F, one less at B, nothing at W; "
+            "keep the largest.",
         ),
         _entry(
             "deadlock",

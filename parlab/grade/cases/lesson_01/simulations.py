@@ -44,7 +44,7 @@ def _running(dice: random.Random, rule: str, number: int) -> tuple[Any, ...]:
     if rule == "two_stages":
         homes = _two_each(dice, ranks, number)
     kinds = "FBW" if rule in ("waits", "in_flight") and number % 3 == 2 else "FB"
-    orders = _orders(dice, homes, dice.randint(2, 6), kinds)
+    orders = _orders(dice, homes, dice.randint(4 if "W" in kinds else 2, 6), kinds)
     times = _times(dice, len(homes), kinds)
     if rule in NO_TRANSFER:
         return orders, times
@@ -75,7 +75,8 @@ def _orders(dice: random.Random, homes: list[int], microbatches: int, kinds: str
         numbered += zip(rising, chain, strict=True)
         if "W" in kinds:
             ends = {op[1]: at for at, op in zip(rising, chain, strict=True) if op[0] == "B"}
-            numbered += [(at + dice.random(), ("W", stage, number)) for stage, at in ends.items()]
+            soon = 0.3 * dice.random()  # so that forwards follow
+            numbered += [(at + soon, ("W", stage, number)) for stage, at in ends.items()]
     orders: Orders = [[] for _ in range(max(homes) + 1)]
     for _, op in sorted(numbered):
         orders[homes[op[1]]].append(op)
