@@ -50,7 +50,8 @@ from parlab.lesson.draw_traffic import draw_activations, draw_layer_traffic, dra
 from parlab.lesson.proof import run_proof
 from parlab.lesson.prove_tensor import show_proof
 from parlab.lesson.published import korthikanti, llama3
-from parlab.lesson.rank_threads import RankFailed, run_ranks
+from parlab.lesson.rank_failure import RankFailed
+from parlab.lesson.rank_threads import run_ranks
 from parlab.lesson.stored import Stored
 
 # %% [markdown] lang="zh"
@@ -365,7 +366,8 @@ def column_parallel(comm, x, weight, bias):
 # CHECK 1
 with check_todo(1, 'column_parallel') as call:
     from parlab.lesson.tensor_cases import linear_cases
-    from parlab.lesson.tensor_check import column_findings, run_column
+    from parlab.lesson.tensor_check import column_findings
+    from parlab.lesson.tensor_run import run_column
     rules = {
         'late': '每个 rank 都要在 5 秒内算完',
         'ranks': '每个 rank 都做同样的通信；列并行的前向一次也不做',
@@ -390,7 +392,8 @@ with check_todo(1, 'column_parallel') as call:
 # CHECK 1
 with check_todo(1, 'column_parallel') as call:
     from parlab.lesson.tensor_cases import linear_cases
-    from parlab.lesson.tensor_check import column_findings, run_column
+    from parlab.lesson.tensor_check import column_findings
+    from parlab.lesson.tensor_run import run_column
     rules = {
         'late': 'every rank must finish within 5 seconds',
         'ranks': 'every rank calls the same operations; column parallel calls none forward',
@@ -517,7 +520,8 @@ def row_parallel(comm, x, weight, bias):
 # CHECK 2
 with check_todo(2, 'row_parallel') as call:
     from parlab.lesson.tensor_cases import linear_cases
-    from parlab.lesson.tensor_check import row_findings, run_row
+    from parlab.lesson.tensor_check import row_findings
+    from parlab.lesson.tensor_run import run_row
     rules = {
         'late': '每个 rank 都要在 5 秒内算完',
         'ranks': '每个 rank 都做同样的通信：行并行的前向 1 次 all-reduce',
@@ -542,7 +546,8 @@ with check_todo(2, 'row_parallel') as call:
 # CHECK 2
 with check_todo(2, 'row_parallel') as call:
     from parlab.lesson.tensor_cases import linear_cases
-    from parlab.lesson.tensor_check import row_findings, run_row
+    from parlab.lesson.tensor_check import row_findings
+    from parlab.lesson.tensor_run import run_row
     rules = {
         'late': 'every rank must finish within 5 seconds',
         'ranks': 'every rank calls the same operations: row parallel calls 1 all-reduce forward',
@@ -852,7 +857,8 @@ def parallel_block(comm, x, weights, num_heads, num_kv_heads):
 # CHECK 3
 with check_todo(3, 'parallel_block') as call:
     from parlab.lesson.tensor_cases import block_cases
-    from parlab.lesson.tensor_check import block_findings, run_block
+    from parlab.lesson.tensor_check import block_findings
+    from parlab.lesson.tensor_run import run_block
     rules = {
         'late': '每个 rank 都要在 5 秒内算完',
         'ranks': '每个 rank 都做同样的通信：前向 2 次 all-reduce',
@@ -880,7 +886,8 @@ with check_todo(3, 'parallel_block') as call:
 # CHECK 3
 with check_todo(3, 'parallel_block') as call:
     from parlab.lesson.tensor_cases import block_cases
-    from parlab.lesson.tensor_check import block_findings, run_block
+    from parlab.lesson.tensor_check import block_findings
+    from parlab.lesson.tensor_run import run_block
     rules = {
         'late': 'every rank must finish within 5 seconds',
         'ranks': 'every rank calls the same operations: 2 all-reduces forward',

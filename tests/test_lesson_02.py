@@ -24,14 +24,8 @@ from parlab.lesson.published import llama3
 from parlab.lesson.rank_threads import PerRank, run_ranks
 from parlab.lesson.stored import Stored, block_words
 from parlab.lesson.style import SHADES
-from parlab.lesson.tensor_check import (
-    block_findings,
-    column_findings,
-    row_findings,
-    run_block,
-    run_column,
-    run_row,
-)
+from parlab.lesson.tensor_check import block_findings, column_findings, row_findings
+from parlab.lesson.tensor_run import run_block, run_column, run_row
 
 matplotlib.use("Agg")
 LESSON = "02_tensor_parallel"

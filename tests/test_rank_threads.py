@@ -11,7 +11,8 @@ from torch import Tensor
 
 from parlab.lesson.communicator import Communicator, ring_bytes
 from parlab.lesson.language import speak
-from parlab.lesson.rank_threads import PerRank, RankFailed, run_ranks
+from parlab.lesson.rank_failure import RankFailed
+from parlab.lesson.rank_threads import PerRank, run_ranks
 
 
 @pytest.fixture(autouse=True)

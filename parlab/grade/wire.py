@@ -16,8 +16,7 @@ from parlab.grade import plain
 from parlab.grade.plain import PlainError
 from parlab.grade.ranks import Ranks
 from parlab.grade.types import Result
-from parlab.lesson.communicator import Post
-from parlab.lesson.rank_threads import exchange
+from parlab.lesson.communicator import Post, exchange
 from parlab.lesson.stored import block_words
 
 _OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "shift")

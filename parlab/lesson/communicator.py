@@ -10,6 +10,7 @@ Each operation has a partner in backward (arXiv 1909.08053 section 3 calls the f
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -215,3 +216,23 @@ def _check_even(x: Tensor, dim: int, size: int) -> None:
         raise ValueError(
             say("uneven", operation="reduce_scatter", dim=dim, size=x.shape[dim], ranks=size)
         )
+
+
+def exchange(posts: Sequence[Post]) -> list[tuple[Tensor, ...]]:
+    """What each rank gets of what all have brought; sums run in order of rank."""
+    size, operation, dim = len(posts), posts[0].operation, posts[0].argument or 0
+    if operation == "shift":
+        # Copies: the sender may go on to change what it has sent.
+        return [
+            tuple(tensor.clone() for tensor in posts[(rank - dim) % size].tensors)
+            for rank in range(size)
+        ]
+    if operation == "all_gather":
+        gathered = torch.cat([post.tensors[0] for post in posts], dim)
+        return [(gathered,)] * size
+    total = posts[0].tensors[0].clone()
+    for post in posts[1:]:
+        total += post.tensors[0]
+    if operation == "reduce_scatter":
+        return [(part,) for part in total.tensor_split(size, dim)]
+    return [(total,)] * size

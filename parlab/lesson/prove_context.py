@@ -11,7 +11,7 @@ from torch import Tensor
 
 from parlab.lesson.attention import random_qkv
 from parlab.lesson.rank_processes import ProcessCommunicator
-from parlab.lesson.ring_run import CLOSE, NAMES, Ring, Yardstick, yardstick
+from parlab.lesson.ring import CLOSE, NAMES, Ring, Yardstick, yardstick
 
 
 def prove(

@@ -15,11 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from parlab.lesson.cells import last_line, present_line
-from parlab.lesson.communicator import Communicator, Post, Record
-from parlab.lesson.compare import safe_str
+from parlab.lesson.cells import present_line
+from parlab.lesson.communicator import Communicator, Post, Record, exchange
 from parlab.lesson.language import say
 from parlab.lesson.largest_tensor import Largest, LargestTensor
+from parlab.lesson.rank_failure import RankFailed, listed, raised
 
 # After a rank has failed, those that do not wait get this long to end by themselves.
 GRACE_S = 0.5
@@ -27,23 +27,6 @@ GRACE_S = 0.5
 
 class PerRank(list[Any]):
     """An argument of which each rank gets its own item."""
-
-
-class RankFailed(Exception):
-    """Why a run on ranks broke off; notebooks show its lines and no stack.
-
-    Attributes:
-        kind: ``raised`` (an exception on a rank), ``left`` (a rank ended while others wait),
-            ``differ`` (two ranks brought different operations) or ``late``.
-        rank: the rank that it is about, where it is about one.
-    """
-
-    def __init__(self, kind: str, text: str, rank: int | None = None) -> None:
-        super().__init__(text)
-        self.kind, self.rank = kind, rank
-
-    def _render_traceback_(self) -> list[str]:
-        return ["❌ " + str(self)]
 
 
 class RankRun:
@@ -271,7 +254,7 @@ class _Meeting:
     def _failure(self) -> RankFailed:
         """Worded when the others have posted or ended too, so that chance has no say in it."""
         if self.errors:
-            return _raised(self.learner, *min(self.errors.items()))
+            return raised(self.learner, *min(self.errors.items()))
         posts = sorted(self.posts.items())
         other = next((post for post in posts if not post[1].agrees(posts[0][1])), None)
         if other:
@@ -280,8 +263,8 @@ class _Meeting:
             return RankFailed("differ", text)
         text = say(
             "rank_left",
-            gone=_ranks(self.gone),
-            waiting=_ranks(self.posts),
+            gone=listed(self.gone),
+            waiting=listed(self.posts),
             number=self.round + 1,
             operation=posts[0][1],
         )
@@ -310,37 +293,3 @@ class _Meeting:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(
                     ctypes.c_ulong(thread.ident), ctypes.py_object(_Stopped)
                 )
-
-
-def exchange(posts: Sequence[Post]) -> list[tuple[Tensor, ...]]:
-    """What each rank gets of what all have brought; sums run in order of rank."""
-    size, operation, dim = len(posts), posts[0].operation, posts[0].argument or 0
-    if operation == "shift":
-        # Copies: the sender may go on to change what it has sent.
-        return [
-            tuple(tensor.clone() for tensor in posts[(rank - dim) % size].tensors)
-            for rank in range(size)
-        ]
-    if operation == "all_gather":
-        gathered = torch.cat([post.tensors[0] for post in posts], dim)
-        return [(gathered,)] * size
-    total = posts[0].tensors[0].clone()
-    for post in posts[1:]:
-        total += post.tensors[0]
-    if operation == "reduce_scatter":
-        return [(part,) for part in total.tensor_split(size, dim)]
-    return [(total,)] * size
-
-
-def _raised(function: object, rank: int, error: BaseException) -> RankFailed:
-    text = say("rank_raised", rank=rank, error=f"{type(error).__name__}: {safe_str(error)}")
-    where = last_line(function, error)
-    if where:
-        text += "\n   " + say("where") + " | " + say("where_line", line=where[0], text=where[1])
-    failure = RankFailed("raised", text, rank)
-    failure.__cause__ = error
-    return failure
-
-
-def _ranks(numbers: Any) -> str:
-    return "rank " + say("and").join(map(str, sorted(numbers)))

@@ -1,12 +1,11 @@
-"""Runs a learner's function on ranks and lays what happened beside what had to happen.
+"""Lays what a learner's function did on ranks beside what had to happen.
 
 A finding is (aspect, expected, actual), both in words; it holds where the two are equal. Expected
 values come from one process and torch's autograd, expected operations from what a rank lacks.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -15,119 +14,19 @@ from torch import Tensor
 from parlab.lesson import tensor_cases as cases
 from parlab.lesson.communicator import Record, operations_behind
 from parlab.lesson.language import say
-from parlab.lesson.rank_threads import PerRank, RankFailed, RankRun, run_ranks
-from parlab.lesson.stored import Stored, block_words
+from parlab.lesson.rank_failure import RankFailed
+from parlab.lesson.stored import block_words
+from parlab.lesson.tensor_run import Ran
 
 Finding = tuple[str, str, str]
-Function = Callable[..., Any]
 EXACT, SINGLE = 1e-9, 1e-4  # relative and absolute, for float64 and float32
-
-
-@dataclass
-class Ran:
-    """A function's run on the ranks of a case.
-
-    Attributes:
-        cuts: the dim along which each weight is cut, None where every rank has all of it.
-        stored: by rank, the weights with what was read of them.
-        outputs: by rank, what the function returned.
-        ended: why there are no outputs, as (aspect, what happened), where there are none.
-    """
-
-    case: cases.Case
-    cuts: dict[str, int | None]
-    stored: list[dict[str, Stored]]
-    run: RankRun | None = None
-    ended: tuple[str, str] | None = None
-    outputs: list[Any] = field(default_factory=list)
-
-    @property
-    def ranks(self) -> range:
-        return range(self.case["tp"])
-
-    def done(self) -> RankRun:
-        assert self.run
-        return self.run
-
-
-def run_column(function: Function, case: cases.Case) -> Ran:
-    """``function(comm, x, weight, bias)`` where every rank has the whole x."""
-    whole = cases.linear(case)
-    stored = _stored_linear(whole, case["tp"])
-    return _run(function, Ran(case, {"weight": 1, "bias": 0}, stored), [whole.x.detach()])
-
-
-def run_row(function: Function, case: cases.Case) -> Ran:
-    """``function(comm, x, weight, bias)`` where each rank has its part of x's last dim."""
-    whole = cases.linear(case)
-    parts = [_kept_order(part, whole.x) for part in whole.x.detach().tensor_split(case["tp"], -1)]
-    stored = _stored_linear(whole, case["tp"])
-    return _run(function, Ran(case, {"weight": 0, "bias": None}, stored), parts)
-
-
-def run_block(function: Function, case: cases.Case) -> Ran:
-    """``function(comm, x, weights, heads, kv_heads)``, which returns y and the bytes sent."""
-    tp, weights = case["tp"], cases.block_weights(case)
-    stored = [{name: Stored(whole) for name, whole in weights.items()} for _ in range(tp)]
-    x, _ = cases.block_input(case)
-    ran = Ran(case, {name: _block_dim(name) for name in weights}, stored)
-    return _run(function, ran, [x], [case["heads"], case["kv_heads"]])
-
-
-def _block_dim(name: str) -> int | None:
-    return 1 if name in cases.COLUMNS else 0 if name in cases.ROWS else None
-
-
-def _stored_linear(whole: cases.Linear, tp: int) -> list[dict[str, Stored]]:
-    parts = {"weight": whole.weight, "bias": whole.bias}
-    present = {name: part for name, part in parts.items() if part is not None}
-    return [{name: Stored(part) for name, part in present.items()} for _ in range(tp)]
-
-
-def _kept_order(part: Tensor, whole: Tensor) -> Tensor:
-    """A copy of ``part`` that is contiguous only where ``whole`` is."""
-    if whole.is_contiguous():
-        return part.contiguous()
-    return part.transpose(0, -1).contiguous().transpose(0, -1)
-
-
-def _run(
-    function: Function, ran: Ran, inputs: Sequence[Tensor], heads: Sequence[int] | None = None
-) -> Ran:
-    tp, stored = ran.case["tp"], ran.stored
-    inputs = list(inputs) * tp if len(inputs) == 1 else inputs
-    x = PerRank([part.clone().requires_grad_() for part in inputs])
-    rest: list[Any] = [PerRank([of.get(name) for of in stored]) for name in ("weight", "bias")]
-    if heads is not None:
-        rest = [PerRank(stored), *heads]
-    try:
-        ran.run = run_ranks(tp, function, x, *rest)
-    except RankFailed as failure:
-        if failure.kind == "raised" and failure.__cause__:
-            if not _read_elsewhere(ran, failure.rank or 0):
-                raise failure.__cause__ from None
-            ran.ended = ("raised", str(failure))  # what it read says more than what it raised
-        else:
-            ran.ended = ("late" if failure.kind == "late" else "ranks", str(failure))
-    else:
-        ran.outputs = list(ran.run.results)
-    return ran
-
-
-def _read_elsewhere(ran: Ran, rank: int) -> list[str]:
-    """The weights of which the rank has read something that is not its own."""
-    return [
-        name
-        for name, stored in ran.stored[rank].items()
-        if (stored.covered() & ~_mask(stored, rank, ran, ran.cuts[name])).any()
-    ]
 
 
 def _endings(ran: Ran, operations: str) -> Iterator[Finding]:
     """Why there are no outputs; what was read wrongly first."""
     if ran.ended and ran.ended[0] == "raised":
         for rank in ran.ranks:
-            for name in _read_elsewhere(ran, rank):
+            for name in ran.read_elsewhere(rank):
                 yield (_aspect(name), *_blocks(ran, rank, name))
     aspect, happened = ran.ended or ("ranks", "")
     expected = "≤ 5 s" if aspect == "late" else f"rank 0–{ran.ranks[-1]}: {operations}"
@@ -193,7 +92,7 @@ def _linear_findings(
     for rank, x_gradient in enumerate(x_gradients):
         yield ("x.grad", *_values(f"rank {rank}: x.grad", _x(ran, rank).grad, x_gradient, 0))
         for name, stored in ran.stored[rank].items():
-            expected = getattr(whole, name).grad * _mask(stored, rank, ran, ran.cuts[name])
+            expected = getattr(whole, name).grad * ran.own(rank, name)
             if not stored.reads:
                 yield (f"{name}.grad", *_blocks(ran, rank, name))
             label = f"rank {rank}: {name}.grad"
@@ -227,10 +126,9 @@ def block_findings(ran: Ran) -> Iterator[Finding]:
     yield from _backward(ran, [gradient] * tp, two)
     for rank in ran.ranks:
         for name, weight in weights.items():
-            dim = ran.cuts[name]
             stored = ran.stored[rank][name]
-            expected = weight.grad * _mask(stored, rank, ran, dim)
-            aspect = "norm.grad" if dim is None else "weight.grad"
+            expected = weight.grad * ran.own(rank, name)
+            aspect = "norm.grad" if ran.cuts[name] is None else "weight.grad"
             label = f"rank {rank}: {name}.grad"
             yield (aspect, *_values(label, stored.gradient(), expected, tp))
         yield ("x.grad", *_values(f"rank {rank}: x.grad", _x(ran, rank).grad, x.grad, tp))
@@ -258,17 +156,9 @@ def _x(ran: Ran, rank: int) -> Tensor:
     return x
 
 
-def _mask(stored: Stored, rank: int, ran: Ran, dim: int | None) -> Tensor:
-    """True in this rank's block along ``dim``; everywhere where it is None."""
-    mask = torch.zeros(stored.shape, dtype=torch.bool)
-    (mask if dim is None else mask.tensor_split(len(ran.ranks), dim)[rank]).fill_(True)
-    return mask
-
-
 def _blocks(ran: Ran, rank: int, name: str) -> tuple[str, str]:
     stored = ran.stored[rank][name]
-    own = _mask(stored, rank, ran, ran.cuts[name])
-    words = [block_words(mask) for mask in (own, stored.covered())]
+    words = [block_words(mask) for mask in (ran.own(rank, name), stored.covered())]
     expected, actual = (f"rank {rank}: {name}{word if word != '–' else ' –'}" for word in words)
     return expected, actual
 

@@ -16,8 +16,8 @@ from parlab.grade import plain
 from parlab.lesson.attention import watched
 from parlab.lesson.communicator import Communicator, Post
 from parlab.lesson.largest_tensor import Largest, LargestTensor
+from parlab.lesson.ring import Ring
 from parlab.lesson.ring_looks import KeyCopies, blocks_by_number, held
-from parlab.lesson.ring_run import Ring
 from parlab.lesson.stored import Stored
 
 
