@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import base64
+import bz2
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -22,6 +25,7 @@ from jupyter_client.manager import KernelManager
 from lessons import LANGUAGES, ROOT, Kernel, answered, cell, code_cells, load
 from nbformat import NotebookNode
 
+from parlab.author.bundle import pack
 from parlab.bench import record
 from parlab.lesson.deciders import load_deciders
 from parlab.lesson.experiments import bench_command
@@ -237,6 +241,18 @@ def test_records_of_other_machines_stand_apart() -> None:
     other = {**one, "hardware": {**one["hardware"], "cores": 64}}
     assert "cores 64, not" in stands_apart(other, one)
     assert "evidence level" in stands_apart({**one, "evidence_level": "gpu_single_node"}, one)
+
+
+def test_what_the_twin_carries_is_enough_to_start_the_benchmark(tmp_path: Path) -> None:
+    packed = pack((ROOT / "solutions" / f"{LESSON}.py").read_text(encoding="utf-8"), ROOT, LESSON)
+    assert packed
+    for name, text in json.loads(bz2.decompress(base64.b64decode(packed[0]))).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "parlab.cli", "bench", "--preflight", "--device", "cpu"]
+    variables = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True)
+    assert done.returncode == 0 and "torchrun" in done.stdout, done.stdout + done.stderr
 
 
 # ---------------------------------------------------------------------------- real runs
