@@ -6,7 +6,9 @@ import io
 import re
 import types
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,19 @@ ROOT = Path(__file__).resolve().parent.parent
 LESSONS = sorted(source.stem for source in (ROOT / "solutions").glob("[0-9][0-9]_*.py"))
 LANGUAGES = ("zh", "en")
 EVERY = [(lesson, language) for lesson in LESSONS for language in LANGUAGES]
+# Each lesson once, languages in turn: for slow tests of what the language cannot change, since
+# the build refuses languages whose code differs in more than texts.
+ONCE = [(lesson, LANGUAGES[number % 2]) for number, lesson in enumerate(LESSONS)]
 _HEAD = re.compile(r"# %% (right|wrong) · (\w+)(?: · (.+))?")
 
 
 def load(folder: str, lesson: str, language: str) -> NotebookNode:
     """The committed notebook in ``notebooks``, ``solutions`` or ``colab``."""
-    path = ROOT / folder / ("en" if language == "en" else "") / f"{lesson}.ipynb"
+    return deepcopy(_read(ROOT / folder / ("en" if language == "en" else "") / f"{lesson}.ipynb"))
+
+
+@cache
+def _read(path: Path) -> NotebookNode:
     return nbformat.read(path, as_version=4)
 
 

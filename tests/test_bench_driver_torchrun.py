@@ -77,7 +77,7 @@ def test_the_right_rank_is_named(
 @pytest.mark.parametrize(("mesh", "rank"), [(Mesh(pp=2), 1), (Mesh(tp=2), 0)])
 def test_a_hang_names_the_rank_that_hangs(tmp_path: Path, mesh: Mesh, rank: int) -> None:
     inject = {"rank": rank, "what": "hang", "phase": "measure"}
-    outcome = real(tmp_path, mesh, inject, timeout_s=50.0)
+    outcome = real(tmp_path, mesh, inject, timeout_s=25.0)
     assert outcome.failure is not None
     assert (outcome.failure["kind"], outcome.failure["rank"]) == ("hang", rank)
 

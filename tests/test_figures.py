@@ -55,6 +55,7 @@ def problems(figure: Figure) -> Iterator[str]:
             yield f"{one.get_text()!r} overlaps {other.get_text()!r}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lesson", "language"), EVERY)
 def test_figures_can_be_read(lesson: str, language: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[str] = []

@@ -4,10 +4,27 @@ from importlib.metadata import version
 
 import pytest
 from judge import Outcome, judge, vector
-from lessons import EVERY, ROOT, answered, code_cells, load, needed, todo_numbers
+from lessons import (
+    EVERY,
+    LANGUAGES,
+    LESSONS,
+    ONCE,
+    ROOT,
+    answered,
+    code_cells,
+    load,
+    needed,
+    todo_numbers,
+)
 
 pytestmark = pytest.mark.slow
 COURSE = pytest.mark.parametrize(("lesson", "language"), EVERY)
+IN_TURN = pytest.mark.parametrize(("lesson", "language"), ONCE)
+OPEN = [
+    (lesson, LANGUAGES[(place + number) % 2], number)
+    for place, lesson in enumerate(LESSONS)
+    for number in (1, 2, 3)
+]
 
 
 def on_the_pinned_set() -> bool:
@@ -40,13 +57,12 @@ def test_the_solution_prints_what_is_committed(lesson: str, language: str) -> No
     assert vector(outcomes) == {}, [item.text for item in outcomes if item.text]
 
 
-@COURSE
+@IN_TURN
 def test_the_exercise_with_the_answers_passes_every_cell(lesson: str, language: str) -> None:
     assert vector(judge(answered(lesson, language, [1, 2, 3]))) == {}
 
 
-@COURSE
-@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize(("lesson", "language", "number"), OPEN)
 def test_one_open_todo_fails_at_its_own_check(lesson: str, language: str, number: int) -> None:
     """And at those of TODOs that call its function, which say what to finish first."""
     done = [other for other in (1, 2, 3) if other != number]
@@ -55,7 +71,7 @@ def test_one_open_todo_fails_at_its_own_check(lesson: str, language: str, number
     assert_not_done(judge(exercise), sorted([number, *callers]))
 
 
-@COURSE
+@IN_TURN
 def test_every_cell_can_run_twice_in_one_kernel(lesson: str, language: str) -> None:
     notebook = load("solutions", lesson, language)
     twice = []

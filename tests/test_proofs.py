@@ -4,12 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
 
 import pytest
-from lessons import EVERY, ROOT, answered, code_cells, load
+from lessons import EVERY, ONCE, ROOT, answered, code_cells, load
 from nbclient import NotebookClient
 
 from parlab.lesson import proof
@@ -51,7 +52,8 @@ def spin():
 
 
 @pytest.fixture(autouse=True)
-def programs_importable(monkeypatch):
+def programs_importable(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # where proofs make their folders
     paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
     speak("en")
@@ -86,13 +88,13 @@ def run(functions, what, **options):
     return proof.run_proof(True, "proof_programs", functions, what=what, **options)
 
 
-def test_the_learners_functions_run_on_every_rank(notebook, capsys):
+def test_the_learners_functions_run_on_every_rank(notebook, tmp_path, capsys):
     result = run([notebook["double"]], "sum", ranks=3)
     printed = capsys.readouterr().out
     assert result == {"sum": 6.0}, printed
     assert "rank 0 of 3 begins" in printed and "3 processes are up" in printed
     assert "rank 1 of 3" not in printed
-    assert not lives("proof-")
+    assert not lives(str(tmp_path))
 
 
 def test_what_does_not_agree_is_said_with_its_rank(notebook, capsys):
@@ -111,21 +113,21 @@ def test_a_learners_error_names_its_line(tmp_path, capsys):
     assert "IndexError" in printed and "double: return [][x + 5]" in printed
 
 
-def test_a_hang_ends_in_time_and_names_the_rank_and_the_line(notebook, capsys):
+def test_a_hang_ends_in_time_and_names_the_rank_and_the_line(notebook, tmp_path, capsys):
     began = time.monotonic()
     assert run([notebook["double"], notebook["spin"]], "hang", ranks=2, seconds=6) is None
     assert time.monotonic() - began < proof.START_S
     printed = capsys.readouterr().out
     assert "❌" in printed and "rank 1: spin" in printed
-    assert not lives("proof-")
+    assert not lives(str(tmp_path))
 
 
-def test_a_slow_start_is_not_the_learners_fault(notebook, monkeypatch, capsys):
+def test_a_slow_start_is_not_the_learners_fault(notebook, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(proof, "START_S", 0.5)
     assert run([notebook["double"]], "sum", ranks=2) is None
     printed = capsys.readouterr().out
     assert "⏸" in printed and "your code has not run yet" in printed and "❌" not in printed
-    assert not lives("proof-")
+    assert not lives(str(tmp_path))
 
 
 def test_nothing_starts_while_the_switch_is_off(monkeypatch, capsys):
@@ -192,8 +194,11 @@ def _switched_on(notebook):
     return notebook
 
 
-@pytest.mark.parametrize(("lesson", "language"), WITH_PROOF)
-@pytest.mark.parametrize("folder", ["solutions", "colab"])
+# A lesson's solution in one language, its twin in the other.
+@pytest.mark.parametrize(
+    ("lesson", "language", "folder"),
+    [(*walk, "solutions" if walk in ONCE else "colab") for walk in WITH_PROOF],
+)
 def test_the_solution_proves_itself(lesson, language, folder, tmp_path):
     """The twin runs alone: what it carries is all that its ranks can import from parlab."""
     whole = load("solutions", lesson, language)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 from bare import bare_python, kernel_for, no_network
 from judge import judge, vector
-from lessons import EVERY, answered, load
+from lessons import EVERY, ONCE, answered, load
 from nbformat.v4 import new_code_cell, new_notebook
 from test_nbval import assert_not_done
 
@@ -16,6 +16,7 @@ pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="the bare environment is made of links"),
 ]
 COURSE = pytest.mark.parametrize(("lesson", "language"), EVERY)
+IN_TURN = pytest.mark.parametrize(("lesson", "language"), ONCE)
 PACKAGES = ("ipykernel", "torch", "matplotlib")
 
 
@@ -57,14 +58,14 @@ def test_the_twin_fails_at_its_three_checks_only(bare: Bare, lesson: str, langua
     assert_not_done(outcomes, [1, 2, 3])
 
 
-@COURSE
+@IN_TURN
 def test_the_twin_with_the_answers_passes(bare: Bare, lesson: str, language: str) -> None:
     twin = answered(lesson, language, [1, 2, 3], folder="colab")
     outcomes = judge(twin, kernel="bare", environment=bare.environment, prefix=bare.prefix)
     assert vector(outcomes) == {}, [item.text for item in outcomes]
 
 
-@COURSE
+@IN_TURN
 def test_an_exercise_without_the_package_says_so_in_one_line(
     bare: Bare, lesson: str, language: str
 ) -> None:
