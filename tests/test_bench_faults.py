@@ -55,7 +55,7 @@ def test_a_failed_write_names_the_file_and_the_cause(tmp_path: Path) -> None:
         write_whole(tmp_path / "reference.pt", like_torch_save)
     assert caught.value.errno == errno.ENOSPC and not list(tmp_path.iterdir())
     said = storage.explain(caught.value)
-    for part in (str(tmp_path / "reference.pt"), "No space left", "MB free", "--results"):
+    for part in (str(tmp_path / "reference.pt"), "No space left", "MB are free", "--results"):
         assert part in said
     assert "\n" not in said
 

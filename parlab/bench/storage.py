@@ -62,9 +62,10 @@ def explain(error: OSError) -> str:
 
 
 def _room(place: Path | None) -> str:
-    """How much of the disk is free, as in `` (0.1 of 2.1 MB free)``."""
+    """How much room there is for the file: what was written of it is gone again."""
     for folder in place.parents if place else ():
         if folder.is_dir():
             usage = shutil.disk_usage(folder)
-            return f" ({usage.free / 1e6:.1f} of {usage.total / 1e6:.1f} MB free)"
+            free, size = usage.free / 1e6, usage.total / 1e6
+            return f" (without it {free:.1f} MB of {size:.1f} MB are free)"
     return ""
