@@ -25,11 +25,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     if find_spec("parlab.grade"):  # a twin carries the benchmark alone
         _add_grade(commands)
     arguments = parser.parse_args(argv)
-    from parlab.author import interrupts, problems
+    from parlab.interrupts import stops_interrupt
+
+    with stops_interrupt(to_the_end=argv is None):
+        return _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Runs what was asked for and gives the exit status; says what went wrong in one line."""
+    from parlab.author import problems
 
     try:
-        with interrupts.stops_interrupt():
-            return 0 if arguments.run(arguments) else 1
+        return 0 if arguments.run(arguments) else 1
     except problems.Refused as refused:
         _say(str(refused))
         return 1

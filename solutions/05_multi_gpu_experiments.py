@@ -44,7 +44,7 @@
 
 # %%
 # SETUP
-# CARRY parlab/bench parlab/cli.py parlab/author/interrupts.py parlab/author/problems.py
+# CARRY parlab/bench parlab/cli.py parlab/interrupts.py parlab/author/problems.py
 # CARRY parlab/lesson/supervise.py
 # CARRY benchmarks/workloads/tiny-cpu.toml benchmarks/workloads/parallel-training.txt
 # CARRY benchmarks/results/par_model_internal/*.json

@@ -15,6 +15,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from test_figures import problems
 
 from parlab import cli
@@ -68,7 +69,7 @@ def documents(mesh: Mesh, speed: float) -> list[dict[str, Any]]:
             "loss": [5.0, 4.0], "parameters": {"count": 10, "local_count": 10},
             "correctness": None if size == 1 else {
                 "loss_difference": -1e-7, "largest_gradient_error": 1e-6, "parameter": "w",
-                "reason": None},
+                "largest_parameter_error": 2e-5, "parameters_after_steps": 3, "reason": None},
         })  # fmt: skip
     return made
 
@@ -345,6 +346,8 @@ def drawn() -> dict[str, Figure]:
         "comparison, failed": pictures.draw_comparison(failed),
         "collectives": pictures.draw_collectives(four),
         "collectives, none": pictures.draw_collectives(failed),
+        "collectives, some": pictures.draw_collectives([*four, *failed[1:]]),
+        "collectives, one rank": pictures.draw_collectives(four[:1]),
         "memory": pictures.draw_memory(four),
         "memory, failed": pictures.draw_memory(failed),
         "timeline": pictures.draw_timeline(four[3], {"step_ms": 80.0, "ranks": rows}),
@@ -362,6 +365,20 @@ def test_pictures_can_be_read_and_tell_their_evidence_level() -> None:
             assert "evidence level cpu_gloo" in title and "tiny-cpu" in title, name
             plt.close(figure)
     assert found == []
+
+
+def test_a_picture_without_bars_says_why() -> None:
+    shown = drawn()
+    said = {
+        name: " ".join(text.get_text() for text in figure.findobj(Text))
+        for name, figure in shown.items()
+    }
+    assert said["collectives, none"].count("failed: killed") == 2
+    assert said["collectives, some"].count("failed: killed") == 1
+    assert "no communication" in said["collectives, one rank"]
+    assert "failed" not in said["collectives"] and "baseline" not in said["collectives"]
+    for figure in shown.values():
+        plt.close(figure)
 
 
 def test_records_hold_no_not_a_number(tmp_path: Path) -> None:

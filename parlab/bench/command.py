@@ -9,13 +9,15 @@ import threading
 from pathlib import Path
 
 from parlab.bench import machine, preflight
-from parlab.bench.driver import Nodes, Say
+from parlab.bench.driver import Nodes
 from parlab.bench.experiment import bench
 from parlab.bench.lock import Locked
 from parlab.bench.mesh import Mesh, parse_mesh
 from parlab.bench.plan import Refused, Request, find_workload
 from parlab.bench.record import DECISION
 from parlab.bench.rules import find_root
+from parlab.bench.storage import explain
+from parlab.bench.watch import Say
 from parlab.bench.workload import BASELINE, BadWorkload, load
 from parlab.lesson.loader import LessonUnusable
 
@@ -43,6 +45,8 @@ def main(arguments: argparse.Namespace, say: Say) -> bool:
     except (Refused, BadWorkload, LessonUnusable, Locked) as error:
         say(str(error))
         return False
+    except OSError as error:
+        raise OSError(explain(error)) from None
 
 
 def _request(arguments: argparse.Namespace) -> Request:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from parlab.bench.agreement import disagreement
 from parlab.bench.record import DECISION, now_utc
 from parlab.bench.workload import BASELINE
 from parlab.lesson.loader import Loaded
@@ -79,7 +80,7 @@ def _unfit(record: Record, latest: Record) -> str:
     """Why a group takes no part in the choice; empty where it does."""
     if None in record["decision"]["gates"].values():
         return "it did not measure what the gates ask for"
-    return incomparable(record, latest)
+    return disagreement(record) or incomparable(record, latest)
 
 
 def incomparable(one: Record, other: Record) -> str:

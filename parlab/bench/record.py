@@ -94,19 +94,17 @@ def write(folder: Path, record: Record) -> Path:
         raise BadRecord("\n  ".join([f"the record of {record.get('name')!r}:", *lines[:8]]))
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{record['name']}.json"
-    fresh = folder / f".{record['name']}.{os.getpid()}.tmp"
     data = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    try:
+
+    def put(fresh: Path) -> None:
         with fresh.open("w", encoding="utf-8") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if target.exists() and not _same_run(target, record):
             _keep(target)
-        os.replace(fresh, target)
-    finally:
-        with contextlib.suppress(OSError):
-            fresh.unlink(missing_ok=True)
+
+    write_whole(target, put)
     return target
 
 

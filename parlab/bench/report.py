@@ -7,12 +7,14 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
+from parlab.bench.agreement import disagreement
 from parlab.bench.artifacts import load_timeline
 from parlab.bench.decide import meaning
-from parlab.bench.driver import Say
 from parlab.bench.record import DECISION, BadRecord, read, read_folder, write_file
+from parlab.bench.watch import Say
 from parlab.bench.workload import BASELINE
 from parlab.lesson import draw_records as pictures
+from parlab.lesson.files import write_whole
 from parlab.lesson.records import stands_apart
 
 REPORT, PICTURES = "report.md", "pictures"
@@ -94,10 +96,9 @@ def _section(folder: Path, name: str, records: Sequence[Record]) -> list[str]:
 
 def _save(figure: Figure, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}")
-    figure.savefig(fresh, format="png", dpi=110, metadata={"Software": None})
+    how: dict[str, Any] = {"format": "png", "dpi": 110, "metadata": {"Software": None}}
+    write_whole(path, lambda fresh: figure.savefig(fresh, **how))
     plt.close(figure)
-    fresh.replace(path)
 
 
 def _machine(record: Record) -> list[str]:
@@ -157,6 +158,8 @@ def _failures(records: Sequence[Record]) -> list[str]:
         for record in records
         if record["failure"]
     ]
+    wrong = ((record["name"], disagreement(record)) for record in records)
+    lines += [f"- **{name}: {what}**" for name, what in wrong if what]
     return [*lines, ""] if lines else []
 
 

@@ -122,26 +122,29 @@ def _rank_name(at: Mapping[str, int], mesh: Mapping[str, Any]) -> str:
 
 
 def draw_collectives(records: Sequence[Record]) -> Figure:
-    """Payload that the ranks hand to communication in one step, by axis and cause, MB."""
-    figure, (axes,) = canvas(1.9 + 0.42 * len(_axis_rows(records)))
+    """Payload that the ranks hand to communication in one step, by axis and cause, MB.
+
+    A group whose communication was not measured says why.
+    """
     rows = _axis_rows(records)
-    causes = sorted({cause for _, parts in rows for cause in parts})
-    for place, (_, parts) in enumerate(rows):
+    figure, (axes,) = canvas(1.9 + 0.42 * len(rows))
+    causes = sorted({cause for _, parts, _ in rows for cause in parts})
+    for place, (_, parts, text) in enumerate(rows):
         left = 0.0
         for cause, size in sorted(parts.items()):
             look = causes.index(cause) % len(MORE_SHADES)
             axes.barh(place, size / 1e6, left=left, color=MORE_SHADES[look], edgecolor=INK,
                       hatch=HATCHES[look], height=0.66)  # fmt: skip
             left += size / 1e6
-        text = f"{left:.2f} MB" if left >= 0.01 else f"{left * 1e3:.2f} KB"
-        axes.annotate(text, (left, place), xytext=(4, 0), textcoords="offset points",
+        size_text = f"{left:.2f} MB" if left >= 0.01 else f"{left * 1e3:.2f} KB"
+        axes.annotate(text or size_text, (left, place), xytext=(4, 0), textcoords="offset points",
                       va="center", fontsize=SMALL, color=INK)  # fmt: skip
     for look, cause in enumerate(causes):
         axes.barh([0], [0], color=MORE_SHADES[look % 8], hatch=HATCHES[look % 8], edgecolor=INK,
                   label=cause.replace("_", " "))  # fmt: skip
-    axes.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=SMALL)
+    axes.set_yticks(range(len(rows)), [name for name, _, _ in rows], fontsize=SMALL)
     axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_xlim(0, max([sum(parts.values()) for _, parts in rows], default=1) / 1e6 * 1.18)
+    axes.set_xlim(0, (max(sum(parts.values()) for _, parts, _ in rows) or 1e6) / 1e6 * 1.18)
     axes.set_xlabel("payload of all ranks in one step, MB (10⁶ bytes)", fontsize=NORMAL)
     if causes:
         figure.legend(loc="outside lower center", ncols=5, fontsize=SMALL, frameon=False)
@@ -149,16 +152,22 @@ def draw_collectives(records: Sequence[Record]) -> Figure:
     return figure
 
 
-def _axis_rows(records: Sequence[Record]) -> list[tuple[str, dict[str, int]]]:
-    """A row for each group and axis: its name, and bytes by cause."""
-    rows: list[tuple[str, dict[str, int]]] = []
+def _axis_rows(records: Sequence[Record]) -> list[tuple[str, dict[str, int], str]]:
+    """A row for each group and axis: its name, bytes by cause, and what to say in their place.
+
+    A group that did not communicate is left out, unless all of them are such.
+    """
+    rows: list[tuple[str, dict[str, int], str]] = []
     for record in records:
+        entries = record["metrics"]["communication"]
         by_axis: dict[str, dict[str, int]] = {}
-        for entry in record["metrics"]["communication"] or []:
+        for entry in entries or []:
             causes = by_axis.setdefault(entry["axis"], {})
             causes[entry["cause"]] = causes.get(entry["cause"], 0) + entry["payload_bytes"]
-        rows += [(f"{record['name']}  {axis}", by_axis[axis]) for axis in sorted(by_axis)]
-    return rows
+        rows += [(f"{record['name']}  {axis}", by_axis[axis], "") for axis in sorted(by_axis)]
+        if entries is None:
+            rows.append((record["name"], {}, _failed(record)))
+    return rows or [(record["name"], {}, "no communication") for record in records]
 
 
 def draw_memory(records: Sequence[Record]) -> Figure:

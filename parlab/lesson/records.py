@@ -8,6 +8,7 @@ from typing import Any
 import parlab
 
 BASELINE, DECISION = "baseline", "decision"
+BOUND = 1e-5  # of a gradient's relative error in fp32: rounding stays below
 Record = dict[str, Any]
 
 
