@@ -340,9 +340,18 @@ def drawn() -> dict[str, Figure]:
         {"rank": n, "compute": [[5.0 * n, 60.0]], "exposed": [[60.0, 70.0]], "idle": [[70.0, 80.0]],
          "other": []} for n in range(4)
     ]  # fmt: skip
+    wide = [  # the longest names there may be, of the widest letters
+        {**make(name), "name": f"{'W' * 22}_{number}"} for number, name in enumerate(MESHES)
+    ]
+    for one in wide:
+        one["workload"] = {**one["workload"], "name": "tiny-cpu-" + "W" * 23}
     many = [{**row, "compute": [[n / 4, n / 4 + 0.1] for n in range(320)]} for row in rows]
     return {
         "comparison": pictures.draw_comparison(four),
+        "comparison, wide": pictures.draw_comparison(wide),
+        "collectives, wide": pictures.draw_collectives(wide),
+        "memory, wide": pictures.draw_memory(wide),
+        "timeline, wide": pictures.draw_timeline(wide[3], {"step_ms": 80.0, "ranks": rows}),
         "comparison, failed": pictures.draw_comparison(failed),
         "collectives": pictures.draw_collectives(four),
         "collectives, none": pictures.draw_collectives(failed),

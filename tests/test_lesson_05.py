@@ -113,17 +113,21 @@ def test_both_switches_are_one_too_many(capsys: pytest.CaptureFixture[str]) -> N
     assert "only one of the two switches" in kernel.run(holding(notebook, "ran = ").source)
 
 
-def test_commands_are_those_of_the_benchmark() -> None:
+def test_commands_are_those_of_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the notebook shows is understood by `parlab bench` and names the same meshes."""
-    from parlab.bench.command import _meshes
+    from parlab import cli
+    from parlab.bench import command
     from parlab.bench.mesh import Mesh
 
+    asked: list[Any] = []
+    monkeypatch.setattr(command, "bench", lambda request, _: asked.append(request) or True)
     experiments = [{"name": "G0_tp", "mesh": {"pp": 1, "tp": 4, "cp": 1}},
                    {"name": "odd", "mesh": {"pp": 2, "tp": 1, "cp": 2}}]  # fmt: skip
     both = bench_command(experiments, 4, RESULTS)
     assert both[:4] == ["parlab", "bench", "--groups", "baseline"]
-    texts = [both[at + 1] for at, word in enumerate(both) if word == "--mesh"]
-    assert _meshes(texts) == {"G0_tp": Mesh(tp=4), "odd": Mesh(pp=2, cp=2)}
+    assert cli.main([*both[1:], "--no-report"]) == 0
+    assert asked[0].named == {"G0_tp": Mesh(tp=4), "odd": Mesh(pp=2, cp=2)}
+    assert asked[0].groups == ("baseline",) and asked[0].refusals == ()
     assert both[-4:] == ["--world-size", "4", "--results", RESULTS]
     assert "--groups" not in bench_command(experiments[:1], 4, RESULTS)
 

@@ -32,7 +32,7 @@ def bench(request: Request, say: Say) -> bool:
         Whether all of them ended well (what the gates say is another matter).
 
     Raises:
-        Refused, BadWorkload, LessonUnusable, Locked, OSError: before anything is started.
+        Refused, Locked, OSError: before anything is started.
         KeyboardInterrupt: stopped by a signal, after the record is written.
     """
     context, groups = plan(request)

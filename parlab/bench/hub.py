@@ -3,7 +3,10 @@
 import os
 import re
 import subprocess
+from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
 
 from parlab.bench.workload import Workload
 
@@ -16,6 +19,28 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 class Unresolved(Exception):
     """A revision's commit could not be found; says why and what to do."""
+
+
+def lacking(tables: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Packages that the ranks would miss: those for the hub are optional.
+
+    Args:
+        tables: of a workload, whole or not.
+    """
+    model, needed = tables["model"], {}
+    if tables["tokenizer"].get("id", "bytes") != "bytes":
+        needed["transformers"] = "tokenizer.id"
+    if model.get("weights") == "hub":
+        needed["safetensors"] = "model.weights"
+        if not os.path.isdir(model.get("id", "")):  # else nothing is fetched
+            scope = model.get("id", "").startswith("modelscope:")
+            needed["modelscope" if scope else "huggingface_hub"] = "model.weights"
+    return [
+        f"{field} needs the package {name}: pip install "
+        + ("modelscope" if name == "modelscope" else "-e '.[hub]' in the course's folder")
+        for name, field in needed.items()
+        if find_spec(name) is None
+    ]
 
 
 def pin(workload: Workload) -> Workload:

@@ -1,12 +1,14 @@
 """Pictures of records. Each function gives a figure whose title tells the evidence level."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.textpath import TextPath
 
-from parlab.lesson.style import ACCENT, INK, MUTED, NORMAL, PALE, SHADES, SMALL, canvas
+from parlab.lesson.style import ACCENT, INK, MUTED, NORMAL, PALE, SHADES, SMALL, WIDTH_IN, canvas
 
 Record = Mapping[str, Any]
 # Part → shade, hatch and what a reader calls it. Differ in greyscale.
@@ -17,6 +19,7 @@ PARTS = {
     "other": (SHADES[3], "", "other (host)"),
 }
 MORE_SHADES = (*SHADES, PALE, "#c9b6d6", "#8c6d4f", "#d98f6a")
+NAME_POINTS = 110.0  # beside three panels; the longest name that a group may have takes two lines
 HATCHES = ("", "///", "..", "\\\\\\", "xx", "--", "++", "oo")
 
 
@@ -78,7 +81,8 @@ def _bars(
         axes.annotate(text, (size or 0, place), xytext=(4, 0), textcoords="offset points",
                       va="center", fontsize=SMALL, color=INK,
                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8})  # fmt: skip
-    axes.set_yticks(range(len(records)), [record["name"] for record in records], fontsize=SMALL)
+    names = [_wrapped(record["name"], SMALL, NAME_POINTS, "(?<=_)") for record in records]
+    axes.set_yticks(range(len(records)), names, fontsize=SMALL)
 
 
 def _failed(record: Record) -> str:
@@ -203,4 +207,22 @@ def draw_memory(records: Sequence[Record]) -> Figure:
 
 
 def _title(what: str, records: Sequence[Record]) -> str:
-    return f"{records[0]['workload']['name']}: {what} | evidence level {evidence(records)}"
+    title = f"{records[0]['workload']['name']}: {what} | evidence level {evidence(records)}"
+    return _wrapped(title, NORMAL, WIDTH_IN * 72 - 16, "(?<=[:,|] )")
+
+
+def _wrapped(text: str, size: float, points: float, breaks: str) -> str:
+    """The text in lines of at most ``points``, broken at ``breaks`` or else anywhere."""
+
+    def fits(line: str) -> bool:
+        return bool(TextPath((0, 0), line, size=size).get_extents().width <= points)
+
+    lines = [""]
+    for piece in re.split(breaks, text):
+        if lines[-1] and not fits(lines[-1] + piece):
+            lines.append("")
+        for part in [piece] if fits(piece) else piece:
+            if not fits(lines[-1] + part):
+                lines.append("")
+            lines[-1] += part
+    return "\n".join(line.strip() for line in lines)
