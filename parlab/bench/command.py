@@ -9,12 +9,13 @@ import threading
 from pathlib import Path
 
 from parlab.bench import machine, preflight
+from parlab.bench.answers import BadAnswer
 from parlab.bench.driver import Nodes, Say
 from parlab.bench.experiment import bench
 from parlab.bench.lock import Locked
 from parlab.bench.mesh import Mesh, parse_mesh
 from parlab.bench.plan import Refused, Request, find_workload
-from parlab.bench.record import DECISION
+from parlab.bench.record import DECISION, BadRecord
 from parlab.bench.rules import find_root
 from parlab.bench.workload import BASELINE, BadWorkload, load
 from parlab.lesson.loader import LessonUnusable
@@ -40,7 +41,7 @@ def main(arguments: argparse.Namespace, say: Say) -> bool:
         if request.nodes.rank == 0 and not arguments.no_report:
             _report(request.folder, say)
         return good
-    except (Refused, BadWorkload, LessonUnusable, Locked) as error:
+    except (Refused, BadWorkload, LessonUnusable, BadAnswer, BadRecord, Locked) as error:
         say(str(error))
         return False
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from parlab.bench import decide, driver, record
+from parlab.bench.answers import BadAnswer
 from parlab.bench.artifacts import cleaner, save_artifacts
-from parlab.bench.assemble import Context, begin, finish
+from parlab.bench.assemble import UNDECIDED_WHY, Context, begin, finish
 from parlab.bench.driver import Job, Nodes, Outcome, Say
 from parlab.bench.lock import locked
 from parlab.bench.mesh import Mesh
@@ -30,10 +31,11 @@ def bench(request: Request, say: Say) -> bool:
     """Runs the groups; every run that started leaves a record.
 
     Returns:
-        Whether all of them ended well (what the gates say is another matter).
+        Whether all of them ended well and were decided on (what the gates say is another matter).
 
     Raises:
-        Refused, BadWorkload, LessonUnusable, Locked, OSError: before anything is started.
+        Refused, BadWorkload, LessonUnusable, BadAnswer, Locked, OSError: before anything is
+            started.
         KeyboardInterrupt: stopped by a signal, after the record is written.
     """
     context, groups = plan(request)
@@ -47,12 +49,11 @@ def bench(request: Request, say: Say) -> bool:
     with locked(jobs), _signals():
         for number, (name, mesh) in enumerate(groups.items(), 1):
             say(f"--- {name} ({number} of {len(groups)}): {mesh.name} on {context.device}")
-            outcome = _run_group(request, context, name, mesh, say)
-            good &= outcome.failure is None
+            outcome, done = _run_group(request, context, name, mesh, say)
+            good &= outcome.failure is None and UNDECIDED_WHY not in done["reasons"]
             startups += outcome.startup_s or 0.0
         say(f"in all {time.monotonic() - began:.1f} s, of which {startups:.1f} s start-up")
-        _choose(request, context, list(groups)[-1], say)
-    return good
+        return _choose(request, context, list(groups)[-1], say) and good
 
 
 def _job(request: Request, context: Context, name: str, mesh: Mesh) -> Job:
@@ -82,7 +83,9 @@ def _job(request: Request, context: Context, name: str, mesh: Mesh) -> Job:
     )
 
 
-def _run_group(request: Request, context: Context, name: str, mesh: Mesh, say: Say) -> Outcome:
+def _run_group(
+    request: Request, context: Context, name: str, mesh: Mesh, say: Say
+) -> tuple[Outcome, record.Record]:
     job, started = _job(request, context, name, mesh), record.now_utc()
     driver.prepare(job)
     run_id = f"{started}-{secrets.token_hex(3)}"
@@ -94,15 +97,17 @@ def _run_group(request: Request, context: Context, name: str, mesh: Mesh, say: S
     done = finish(content, outcome, context.functions, baseline, cleaner(request.root))
     record.write(request.folder, done)
     say(summary(done))
+    if UNDECIDED_WHY in done["reasons"]:
+        say(done["reasons"][UNDECIDED_WHY])
     if outcome.interrupted:
         raise outcome.interrupted
-    return outcome
+    return outcome, done
 
 
 def _baseline(folder: Path) -> dict[str, Any] | None:
     try:
         return record.read(folder / f"{BASELINE}.json")
-    except (OSError, record.BadRecord):
+    except record.BadRecord:
         return None
 
 
@@ -124,17 +129,23 @@ def summary(content: Mapping[str, Any]) -> str:
     return f"{line}; {'gates failed: ' + failed if failed else 'passes the gates'}"
 
 
-def _choose(request: Request, context: Context, last: str, say: Say) -> None:
+def _choose(request: Request, context: Context, last: str, say: Say) -> bool:
+    """Whether the gates and the choice gave an answer, where there was anything to choose from."""
     records, complaints = record.read_folder(request.folder)
     for line in complaints:
         say(f"left out of the decision: {line}")
-    choice = decide.choose(records, context.workload.fingerprint(), context.functions, last)
+    try:
+        choice = decide.choose(records, context.workload.fingerprint(), context.functions, last)
+    except BadAnswer as error:
+        say(f"no decision, every record is kept: {error}")
+        return False
     if choice is None:
         say("no decision: only the baseline has run")
-        return
+        return True
     record.write(request.folder, choice)
     say(f"decision: {choice['decision']} {choice['candidate'] or ''}".rstrip())
     say(choice["meaning"])
+    return True
 
 
 def _follow(request: Request, context: Context, groups: Mapping[str, Mesh], say: Say) -> bool:

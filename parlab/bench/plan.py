@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from parlab.bench import decide, driver, hub, layout, machine
+from parlab.bench import decide, driver, hub, layout, learner, machine
 from parlab.bench.assemble import Context
 from parlab.bench.driver import Nodes
 from parlab.bench.mesh import Mesh
 from parlab.bench.workload import BASELINE, Workload, load
-from parlab.lesson.loader import load_lesson
+from parlab.lesson.loader import LessonUnusable, Loaded
 
 RESULTS = Path("benchmarks/results/par_model_internal")
 WORKLOADS = Path("benchmarks/workloads")
@@ -82,9 +82,10 @@ def plan(request: Request) -> tuple[Context, dict[str, Mesh]]:
     Raises:
         Refused: every reason why this must not start, of every group.
         BadWorkload, LessonUnusable: the workload or the lesson cannot be read.
+        BadAnswer: the learner's rule for layouts gave no answer.
     """
     workload = load(find_workload(request.root, request.workload))
-    functions = load_lesson(request.root, decide.LESSON, request.notebook)
+    functions = _functions(request)
     found = machine.look()
     groups = _groups(request, workload)
     most = max((mesh.world_size for mesh in groups.values()), default=1)
@@ -119,6 +120,16 @@ def plan(request: Request) -> tuple[Context, dict[str, Mesh]]:
     except hub.Unresolved as error:
         raise Refused([str(error)]) from None
     return Context(workload, found, functions, device, request.root), groups
+
+
+def _functions(request: Request) -> Loaded:
+    try:
+        return learner.load_functions(request.root, request.notebook)
+    except LessonUnusable as reason:
+        if not request.notebook:
+            raise
+        remedy = "finish it and run its checks, or leave --functions out"
+        raise Refused([f"--functions {request.notebook}: {reason}; {remedy}"]) from None
 
 
 def _groups(request: Request, workload: Workload) -> dict[str, Mesh]:
