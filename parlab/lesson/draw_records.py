@@ -45,7 +45,7 @@ def draw_comparison(records: Sequence[Record]) -> Figure:
     ):
         _bars(panel, records, [record["metrics"][key] for record in records], "{:.3f}")
         highest = max([record["metrics"][key] or 0 for record in records] + [limits[key]])
-        panel.set_xlim(0, highest * 1.35)
+        panel.set_xlim(0, (highest or 1) * 1.35)
         panel.axvline(limits[key], color=ACCENT, linestyle="--", linewidth=1.2)
         panel.set_xlabel(f"{name}, limit {limits[key]:g}", fontsize=NORMAL)
     speeds = [_throughput(record) for record in records]
@@ -141,7 +141,8 @@ def draw_collectives(records: Sequence[Record]) -> Figure:
                   label=cause.replace("_", " "))  # fmt: skip
     axes.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=SMALL)
     axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_xlim(0, max([sum(parts.values()) for _, parts in rows], default=1) / 1e6 * 1.18)
+    most = max([sum(parts.values()) for _, parts in rows], default=0)
+    axes.set_xlim(0, (most or 1) / 1e6 * 1.18)
     axes.set_xlabel("payload of all ranks in one step, MB (10⁶ bytes)", fontsize=NORMAL)
     if causes:
         figure.legend(loc="outside lower center", ncols=5, fontsize=SMALL, frameon=False)
@@ -180,7 +181,7 @@ def draw_memory(records: Sequence[Record]) -> Figure:
         axes.annotate(f"{memory['max']:.0f}", (memory["max"], place), xytext=(4, 0),
                       textcoords="offset points", va="center", fontsize=SMALL)  # fmt: skip
     axes.axvline(limit, color=ACCENT, linestyle="--", linewidth=1.2)
-    axes.set_xlim(0, highest * 1.12)
+    axes.set_xlim(0, (highest or 1) * 1.12)
     axes.set_ylim(len(records) - 0.4, -0.6)
     axes.set_yticks(range(len(records)), [record["name"] for record in records], fontsize=SMALL)
     sources = {r["metrics"]["peak_memory_mb"]["source"] for r in records
