@@ -138,7 +138,7 @@ def test_the_command_refuses_in_one_line(
     assert cli.main(["bench", "--functions", str(path), "--results", str(results)]) == 1
     first, line = capsys.readouterr().out.splitlines()
     assert first == "refused, nothing was started:"
-    assert re.fullmatch(r"--functions \S+: \S+ is not finished: TODO 2 is open; .+", line)
+    assert re.fullmatch(r"--functions \S+: \S+ is not finished: TODO 2 is open\. .+", line)
     assert not results.exists()
 
 

@@ -128,8 +128,8 @@ def _functions(request: Request) -> Loaded:
     except LessonUnusable as reason:
         if not request.notebook:
             raise
-        remedy = "finish it and run its checks, or leave --functions out"
-        raise Refused([f"--functions {request.notebook}: {reason}; {remedy}"]) from None
+        remedy = "Name a finished notebook of lesson 04, or leave --functions out"
+        raise Refused([f"--functions {request.notebook}: {reason}. {remedy}"]) from None
 
 
 def _groups(request: Request, workload: Workload) -> dict[str, Mesh]:
