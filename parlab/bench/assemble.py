@@ -15,7 +15,6 @@ from parlab.bench.flops import mfu, per_token
 from parlab.bench.machine import Machine, hardware
 from parlab.bench.measure import LESSON, ratios, split_step, spread, step_seconds, traffic
 from parlab.bench.rules import lesson_rule
-from parlab.bench.soundness import unsound_values
 from parlab.bench.workload import BASELINE, Model, Workload
 from parlab.lesson.loader import Loaded
 
@@ -114,9 +113,6 @@ def finish(
         record["workload"]["dtype"],
         record["workload"]["world_size"],
     )
-    for key, value in metrics.items():
-        if unsound := next(unsound_values(value, key), ""):
-            metrics[key], reasons[f"metrics.{key}"] = None, unsound
     done["reasons"] = {key: why for key, why in reasons.items() if why}
     hosts = {document["host"] for document in outcome.documents}
     return _closed(done, functions, len(hosts), clean, yardstick)

@@ -141,8 +141,7 @@ def draw_collectives(records: Sequence[Record]) -> Figure:
                   label=cause.replace("_", " "))  # fmt: skip
     axes.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=SMALL)
     axes.set_ylim(len(rows) - 0.4, -0.6)
-    most = max([sum(parts.values()) for _, parts in rows], default=0)
-    axes.set_xlim(0, (most or 1) / 1e6 * 1.18)
+    axes.set_xlim(0, max([sum(parts.values()) for _, parts in rows], default=1) / 1e6 * 1.18)
     axes.set_xlabel("payload of all ranks in one step, MB (10⁶ bytes)", fontsize=NORMAL)
     if causes:
         figure.legend(loc="outside lower center", ncols=5, fontsize=SMALL, frameon=False)
