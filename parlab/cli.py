@@ -79,7 +79,8 @@ def _add_bench(commands: Any) -> None:
     add("--results", metavar="DIR", help="default: benchmarks/results/par_model_internal")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto")
     add("--timeout", metavar="S", help="seconds a group may take")
-    add("--functions", metavar="IPYNB", help="a lesson-04 notebook whose functions decide")
+    add("--functions", metavar="IPYNB", help="the finished lesson-04 notebook that decides; "
+        "default: the course's own where finished, else the solution")  # fmt: skip
     add("--preflight", action="store_true", help="only say what this machine has")
     add("--report", metavar="DIR", help="only report on the records in DIR, with pictures")
     add("--no-report", action="store_true", help="records and decision only, no pictures")

@@ -129,13 +129,13 @@ def test_all_mistakes_of_all_kinds_are_said_at_once(
 def test_unusable_functions_do_not_hide_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from parlab.bench import plan as planning
+    from parlab.bench import learner
     from parlab.lesson.loader import LessonUnusable
 
     def unusable(*_: Any) -> None:
         raise LessonUnusable("the lesson cannot be run")
 
-    monkeypatch.setattr(planning, "load_lesson", unusable)
+    monkeypatch.setattr(learner, "load_functions", unusable)
     with pytest.raises(Refused) as caught:
         plan(Request(ROOT, groups=("nope",), named={"odd": Mesh(pp=3)}))
     assert [line.partition(":")[0] for line in caught.value.reasons] == [

@@ -393,7 +393,7 @@ def test_a_picture_without_bars_says_why() -> None:
 def test_records_hold_no_not_a_number(tmp_path: Path) -> None:
     one = make("G0_tp")
     one["metrics"]["loss"] = [float("nan")]
-    with pytest.raises(ValueError, match="JSON"):
+    with pytest.raises(record.BadRecord, match=r"metrics.loss\[0\]: nan"):
         record.write(tmp_path, one)
     assert not list(tmp_path.glob("*.json"))
 

@@ -85,6 +85,8 @@ def _no_baseline(record: Record, baseline: Record | None) -> str:
         return "no baseline has run"
     if baseline["failure"]:
         return f"the baseline failed: {baseline['failure']['message'][:300]}"
+    if baseline["metrics"]["throughput"] is None:
+        return "the baseline did not measure its throughput"
     if baseline["workload"]["fingerprint"] != record["workload"]["fingerprint"]:
         return "the baseline ran another workload"
     if baseline["evidence_level"] == record["evidence_level"]:

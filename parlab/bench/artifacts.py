@@ -8,7 +8,8 @@ from typing import Any
 
 from parlab.bench.driver import Outcome
 from parlab.bench.measure import split_step, timeline, trace_in_ms, traces
-from parlab.bench.record import write_file
+from parlab.bench.record import BadRecord, write_file
+from parlab.bench.soundness import timeline_fault
 
 LOGS, TIMELINES = "logs", "timelines"
 
@@ -77,14 +78,32 @@ def shown(path: Path, folder: Path, root: Path) -> str:
 
 
 def load_timeline(record: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
-    """The timeline of a record that lies in ``folder``, wherever that folder has gone since."""
+    """The timeline of a record that lies in ``folder``, wherever that folder has gone since.
+
+    Returns:
+        None for a run that left none, as one that failed.
+
+    Raises:
+        BadRecord: the file is gone or damaged.
+    """
     name = record["artifact"]["timeline"]
     if not name:
         return None
     places = (TIMELINES, f"../{TIMELINES}")  # of a record in history/ one up
-    for place in (folder / sub / Path(name).name for sub in places):
-        try:
-            return dict(json.loads(place.read_text(encoding="utf-8")))
-        except (OSError, ValueError):
-            continue
-    return None
+    files = [folder / sub / Path(name).name for sub in places]
+    try:
+        text = next(file for file in files if file.is_file()).read_text(encoding="utf-8")
+        content = json.loads(text)
+        why = timeline_fault(content, record["workload"]["world_size"])
+    except StopIteration:
+        why = "it is not there"
+    except OSError as error:
+        why = f"it cannot be read ({error.strerror})"
+    except (ValueError, RecursionError) as error:
+        why = str(error)
+    if why:
+        raise BadRecord(
+            f"{TIMELINES}/{files[0].name} is damaged: {why}. The timeline of {record['name']} is "
+            "left out; put the file back, or run the group again"
+        )
+    return dict(content)

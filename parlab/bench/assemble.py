@@ -9,9 +9,10 @@ from typing import Any
 
 from parlab.bench import decide
 from parlab.bench.agreement import correctness, yardstick
+from parlab.bench.answers import BadAnswer
+from parlab.bench.artifacts import cleaner
 from parlab.bench.blame import tail
 from parlab.bench.driver import Job, Outcome, command, environment
-from parlab.bench.finite import not_finite
 from parlab.bench.flops import mfu, per_token
 from parlab.bench.machine import Machine, hardware
 from parlab.bench.measure import LESSON, ratios, split_step, spread, step_seconds, traffic
@@ -26,6 +27,7 @@ METRICS = (
     "correctness", "scaling_efficiency", "model_flops_per_token", "mfu", "parameters",
     "startup_s",
 )  # fmt: skip
+UNDECIDED, UNDECIDED_WHY = "undecided", "decision.gate_failures"
 Record = dict[str, Any]
 
 
@@ -74,7 +76,7 @@ def begin(context: Context, job: Job, run_id: str, started: str) -> Record:
         },
         "reasons": reasons,
     }  # fmt: skip
-    return _closed(record, context.functions, job.nodes.count)
+    return _closed(record, context.functions, job.nodes.count, cleaner(context.root))
 
 
 def finish(
@@ -95,11 +97,12 @@ def finish(
         "message": clean(outcome.failure["message"]),
         "log_tail": [clean(line) for line in outcome.failure["log_tail"]],
     }
-    reasons = {k: v for k, v in record["reasons"].items() if not k.startswith("metrics.")}
+    kept = {k: v for k, v in record["reasons"].items() if k != UNDECIDED_WHY}
+    reasons = {k: v for k, v in kept.items() if not k.startswith("metrics.")}
     metrics: dict[str, Any] = {**dict.fromkeys(METRICS), "startup_s": outcome.startup_s}
     done: Record = {**record, "metrics": metrics, "failure": failure, "reasons": reasons}
     if failure:
-        return _closed(done, functions, record["hardware"]["nodes"])
+        return _closed(done, functions, record["hardware"]["nodes"], clean)
     tokens = record["workload"]["global_batch"] * record["workload"]["sequence_length"]
     metrics |= measured(outcome.documents, tokens)
     metrics["correctness"], why = correctness(done, outcome.documents, baseline)
@@ -115,7 +118,7 @@ def finish(
     )
     done["reasons"] = {key: why for key, why in reasons.items() if why}
     hosts = {document["host"] for document in outcome.documents}
-    return _closed(done, functions, len(hosts), measure)
+    return _closed(done, functions, len(hosts), clean, measure)
 
 
 def finish_soundly(
@@ -132,7 +135,7 @@ def finish_soundly(
     """
     try:
         done = finish(record, outcome, functions, baseline, clean)
-        problems = [*not_finite(done), *faults(done)]
+        problems = faults(done)
     except ArithmeticError as error:  # as a step of no length makes
         problems = [f"{type(error).__name__}: {error}"]
     if not problems:
@@ -149,9 +152,15 @@ def _flops(record: Record) -> int:
 
 
 def _closed(
-    record: Record, functions: Loaded, hosts: int, yardstick: Record | None = None
+    record: Record,
+    functions: Loaded,
+    hosts: int,
+    clean: Callable[[str], str],
+    yardstick: Record | None = None,
 ) -> Record:
     """The record as lesson 05 completes it: evidence level, reasons, efficiency, decision.
+
+    Gates that give no answer cost the decision, and nothing that was measured.
 
     Args:
         hosts: how many machines the ranks ran on; two agents on one share its cores.
@@ -159,8 +168,19 @@ def _closed(
     """
     machine = record["hardware"]
     seen = {**machine, "nodes": hosts} if machine["device"] == "cpu" else machine
+    unanswered: list[str] = []
+
+    def judge(metrics: Record, limits: Record) -> Record:
+        try:
+            return dict(functions[decide.GATES](metrics, limits))
+        except BadAnswer as error:
+            unanswered.append(str(error))
+            return {"gate_failures": [UNDECIDED]}
+
     complete = lesson_rule(LESSON, "complete_record")
-    closed = complete({**record, "hardware": seen}, yardstick, functions[decide.GATES])
+    closed = complete({**record, "hardware": seen}, yardstick, judge)
+    if unanswered:
+        closed["reasons"][UNDECIDED_WHY] = clean(unanswered[0])
     why = "the run failed" if record["failure"] else "not written"
     for key in ("timeline", "log"):
         if record["artifact"][key] is None:

@@ -8,9 +8,11 @@ import threading
 from pathlib import Path
 
 from parlab.bench import machine, options, preflight
+from parlab.bench.answers import BadAnswer
 from parlab.bench.experiment import bench
 from parlab.bench.lock import Locked
 from parlab.bench.plan import find_workload
+from parlab.bench.record import BadRecord
 from parlab.bench.request import Refused, Request, problems
 from parlab.bench.storage import explain
 from parlab.bench.watch import Say
@@ -38,7 +40,7 @@ def main(arguments: argparse.Namespace, say: Say) -> bool:
         if request.nodes.rank == 0 and not arguments.no_report:
             _report(request.folder, say)
         return good
-    except (Refused, BadWorkload, LessonUnusable, Locked) as error:
+    except (Refused, BadWorkload, LessonUnusable, BadAnswer, BadRecord, Locked) as error:
         say(str(error))
         return False
     except OSError as error:

@@ -91,6 +91,31 @@ def incomparable(one: Record, other: Record) -> str:
     return "" if a == b else f"{a} rank(s), not {b}"
 
 
+def superseded(choice: Record, records: Mapping[str, Record]) -> list[str]:
+    """Why a decision does not stand for a folder's latest runs, a line each; empty where it does.
+
+    Args:
+        records: the folder's, by name.
+    """
+    judged = {item["name"]: item["run_id"] for item in choice["candidates"]}
+    lines = []
+    for name, run in judged.items():
+        if name not in records:
+            lines.append(f"{name}: run {run} was judged, and its record is gone or damaged")
+        elif (latest := records[name])["run_id"] != run:
+            failure = latest["failure"]
+            how = f"which failed ({failure['kind']})" if failure else "which was not"
+            lines.append(f"{name}: run {run} was judged, the latest is {latest['run_id']}, {how}")
+    return lines + [
+        f"{name}: run {record['run_id']} came later and was not judged"
+        for name, record in records.items()
+        if name not in judged
+        and name != BASELINE
+        and record["workload"]["fingerprint"] == choice["workload"]["fingerprint"]
+        and record["started"] > choice["started"]
+    ]
+
+
 def meaning(record: Record) -> str:
     """How far the choice may be trusted."""
     ranks, cores = record["workload"]["world_size"], record["hardware"]["cores"]
@@ -104,4 +129,6 @@ def meaning(record: Record) -> str:
             "Evidence level cpu_gloo: a rehearsal. The choice shows how the gates work, and says "
             "nothing about GPUs."
         )
+    if record["evidence_level"] == "analytic":
+        return "Evidence level analytic: predicted. Nothing ran."
     return f"Evidence level {record['evidence_level']}: measured on {record['hardware']['gpu']}."

@@ -11,8 +11,9 @@ from typing import Any
 
 from parlab.bench import decide, driver, record, storage
 from parlab.bench.agreement import disagreement
+from parlab.bench.answers import BadAnswer
 from parlab.bench.artifacts import cleaner, save_artifacts
-from parlab.bench.assemble import Context, begin, finish_soundly
+from parlab.bench.assemble import UNDECIDED_WHY, Context, begin, finish_soundly
 from parlab.bench.driver import Job, Nodes
 from parlab.bench.lock import NAME as LOCK
 from parlab.bench.lock import locked
@@ -29,10 +30,10 @@ def bench(request: Request, say: Say) -> bool:
     """Runs the groups; every run that started leaves a record.
 
     Returns:
-        Whether all of them ended well (what the gates say is another matter).
+        Whether all of them ended well and were decided on (what the gates say is another matter).
 
     Raises:
-        Refused, Locked, OSError: before anything is started.
+        Refused, BadAnswer, Locked, OSError: before anything is started.
         KeyboardInterrupt: stopped by a signal, after the record is written.
     """
     context, groups = plan(request)
@@ -60,13 +61,12 @@ def _run_all(
             return False
         say(f"--- {name} ({number} of {len(groups)}): {mesh.name} on {context.device}")
         done = _run_group(request, context, name, mesh, say, stops)
-        good &= done["failure"] is None
+        good &= done["failure"] is None and UNDECIDED_WHY not in done["reasons"]
         startups += done["metrics"]["startup_s"] or 0.0
     if stops:
         return False
     say(f"in all {time.monotonic() - began:.1f} s, of which {startups:.1f} s start-up")
-    _choose(request, context, list(groups)[-1], say)
-    return good
+    return _choose(request, context, list(groups)[-1], say) and good
 
 
 def _job(request: Request, context: Context, name: str, mesh: Mesh) -> Job:
@@ -116,6 +116,8 @@ def _run_group(
         storage.release(job.folder)  # room for the record, if the disk is full
     record.write(request.folder, done)
     say(summary(done))
+    if UNDECIDED_WHY in done["reasons"]:
+        say(done["reasons"][UNDECIDED_WHY])
     if outcome.interrupted:
         raise outcome.interrupted
     return done
@@ -135,7 +137,7 @@ def _check_folder(request: Request) -> None:
 def _baseline(folder: Path) -> dict[str, Any] | None:
     try:
         return record.read(folder / f"{BASELINE}.json")
-    except (OSError, record.BadRecord):
+    except record.BadRecord:
         return None
 
 
@@ -159,17 +161,23 @@ def summary(content: Mapping[str, Any]) -> str:
     return "; ".join([line, gates, *([f"but {wrong}"] if wrong else [])])
 
 
-def _choose(request: Request, context: Context, last: str, say: Say) -> None:
+def _choose(request: Request, context: Context, last: str, say: Say) -> bool:
+    """Whether the gates and the choice gave an answer, where there was anything to choose from."""
     records, complaints = record.read_folder(request.folder)
     for line in complaints:
         say(f"left out of the decision: {line}")
-    choice = decide.choose(records, context.workload.fingerprint(), context.functions, last)
+    try:
+        choice = decide.choose(records, context.workload.fingerprint(), context.functions, last)
+    except BadAnswer as error:
+        say(f"no decision, every record is kept: {error}")
+        return False
     if choice is None:
         say("no decision: only the baseline has run")
-        return
+        return True
     record.write(request.folder, choice)
     say(f"decision: {choice['decision']} {choice['candidate'] or ''}".rstrip())
     say(choice["meaning"])
+    return True
 
 
 def _follow(request: Request, context: Context, groups: Mapping[str, Mesh], say: Say) -> bool:

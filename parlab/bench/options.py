@@ -34,16 +34,20 @@ def read(arguments: argparse.Namespace) -> Request:
     return Request(
         root=find_root(Path.cwd()),
         workload=arguments.workload.strip() or Request.workload,
-        results=Path(arguments.results) if arguments.results else None,
+        results=_path(arguments.results),
         groups=groups,
         named=named,
         world_size=_number("world_size", arguments.world_size, int, said),
         device=arguments.device,
         timeout_s=_number("timeout", arguments.timeout, float, said),
-        notebook=Path(arguments.functions) if arguments.functions else None,
+        notebook=_path(arguments.functions),
         nodes=nodes,
         refusals=tuple(said),
     )
+
+
+def _path(given: str | None) -> Path | None:
+    return Path(given) if given and given.strip() else None
 
 
 def _option(name: str) -> str:

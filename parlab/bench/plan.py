@@ -4,8 +4,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from parlab.bench import decide, hub, layout, machine, room
+from parlab.bench import decide, hub, layout, learner, machine, room
 from parlab.bench import request as asked
+from parlab.bench.answers import BadAnswer
 from parlab.bench.assemble import Context
 from parlab.bench.draft import Draft, read
 from parlab.bench.fields import key, shown
@@ -15,7 +16,7 @@ from parlab.bench.names import alike
 from parlab.bench.request import Refused, Request
 from parlab.bench.rules import lesson_rule
 from parlab.bench.workload import BASELINE, stand_in, whole
-from parlab.lesson.loader import LessonUnusable, Loaded, load_lesson
+from parlab.lesson.loader import LessonUnusable, Loaded
 
 __all__ = ["Refused", "Request", "find_workload", "plan"]
 WORKLOADS = Path("benchmarks/workloads")
@@ -56,10 +57,7 @@ def plan(request: Request) -> tuple[Context, dict[str, Mesh]]:
     reasons += _folded(draft, found, device, groups) + hub.lacking(draft.tables)
     reasons += _group_reasons(request, draft, groups)
     gpus = len(found.gpus) * _nodes(request) if device == "cuda" else None
-    for name, mesh in groups.items():
-        world = _world(request, draft, name, mesh)
-        said = layout.problems(stand_in(draft, mesh), mesh, world, rule, gpus)
-        reasons += [f"{key(name)}: {line}" for line in said]
+    reasons += _layouts(request, draft, groups, rule, gpus)
     reasons += _room(request, draft, found, device, groups)
     if reasons or functions is None:
         raise Refused(list(dict.fromkeys(reasons)))
@@ -85,11 +83,18 @@ def _draft(request: Request, reasons: list[str]) -> Draft:
 def _functions(request: Request, reasons: list[str]) -> tuple[Loaded | None, layout.Rule]:
     """The lesson's functions, and its rule for meshes: the solution's where they are unusable."""
     try:
-        functions = load_lesson(request.root, decide.LESSON, request.notebook)
+        functions = learner.load_functions(request.root, request.notebook)
     except LessonUnusable as error:
-        reasons.append(str(error))
+        reasons.append(_unusable(request, error))
         return None, lesson_rule(decide.LESSON, decide.LAYOUT)
     return functions, functions[decide.LAYOUT]
+
+
+def _unusable(request: Request, error: LessonUnusable) -> str:
+    if not request.notebook:
+        return str(error)
+    remedy = "Name a finished notebook of lesson 04, or leave --functions out"
+    return f"--functions {request.notebook}: {error}. {remedy}"
 
 
 def _groups(request: Request, draft: Draft) -> dict[str, Mesh]:
@@ -121,6 +126,23 @@ def _world(request: Request, draft: Draft, name: str, mesh: Mesh) -> int:
         return request.world_size
     own = mesh.world_size
     return int(draft.tables["run"].get("world_size", own)) if name in draft.groups else own
+
+
+def _layouts(
+    request: Request, draft: Draft, groups: Mapping[str, Mesh], rule: layout.Rule, gpus: int | None
+) -> list[str]:
+    """What is wrong between meshes and workload; a rule that cannot answer is one reason."""
+    reasons = []
+    for name, mesh in groups.items():
+        workload, world = stand_in(draft, mesh), _world(request, draft, name, mesh)
+        try:
+            said = layout.problems(workload, mesh, world, rule, gpus)
+        except BadAnswer as error:
+            reasons.append(str(error))
+            rule = lesson_rule(decide.LESSON, decide.LAYOUT)
+            said = layout.problems(workload, mesh, world, rule, gpus)
+        reasons += [f"{key(name)}: {line}" for line in said]
+    return reasons
 
 
 def _folded(draft: Draft, found: Machine, device: str, groups: Mapping[str, Mesh]) -> list[str]:

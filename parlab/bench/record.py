@@ -12,6 +12,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from parlab.bench.soundness import contradictions, contradictions_of_choice, unsound_values
 from parlab.lesson.files import write_whole
 
 DECISION = "decision"
@@ -21,7 +22,7 @@ _STAMP = re.compile(r"\d{8}T\d{6}Z")
 
 
 class BadRecord(Exception):
-    """A file that is no record, or a record that breaks the schema; says where and what to do."""
+    """A file that is no sound record: one line with the file, the field and what to do."""
 
 
 def now_utc() -> str:
@@ -36,46 +37,75 @@ def _validator(name: str) -> Draft202012Validator:
 
 
 def faults(record: Any) -> list[str]:
-    """Where a record breaks its schema, one line each; empty for a valid one."""
+    """What is wrong with a record or decision, its path first, one line each; empty if sound."""
     is_decision = isinstance(record, dict) and record.get("name") == DECISION
     errors = _validator("decision" if is_decision else "record").iter_errors(record)
-    lines = [f"{error.json_path}: {error.message[:200]}" for error in errors]
-    if not lines and not is_decision:
-        lines = [
-            f"$.metrics.{key}: null without a reason"
-            for key, value in record["metrics"].items()
-            if value is None and f"metrics.{key}" not in record["reasons"]
-        ]
+    lines = [*unsound_values(record), *(f"{e.json_path}: {_brief(e.message)}" for e in errors)]
+    if not lines:
+        lines = [*(contradictions_of_choice if is_decision else contradictions)(record)]
     return sorted(lines)
+
+
+def _brief(message: str) -> str:
+    """What a schema's error says; the value that it begins with may be a whole table."""
+    return message if len(message) <= 160 else f"{message[:60]} … {message[-90:]}"
 
 
 def read(path: Path) -> Record:
     """The record in a file.
 
     Raises:
-        BadRecord: the file is damaged; it is left as it is.
+        BadRecord: the file is damaged or gone, or is not named after what it holds; it stays.
     """
+    if path.exists() and not path.is_file():
+        raise _bad(path, "it is no file")
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
+        lines = faults(record)
+    except OSError as error:
+        raise _bad(path, f"it cannot be read ({error.strerror})") from None
     except ValueError as error:
-        raise BadRecord(
-            f"{path.name} is damaged ({error}). It stays as it is; a new run of the group moves it "
-            f"to {HISTORY}/"
-        ) from None
-    if lines := faults(record):
-        raise BadRecord("\n  ".join([f"{path.name} breaks the schema:", *lines[:8]]))
+        raise _bad(path, str(error)) from None
+    except RecursionError:
+        raise _bad(path, "it is nested too deep") from None
+    name = record.get("name") if isinstance(record, dict) else None
+    if isinstance(name, str) and not _named_after(path, name):
+        lines = [f"$.name: {name!r:.60} is not what the file is named after", *lines]
+    if lines:
+        more = [f"{len(lines) - 3} more"] if len(lines) > 3 else []
+        raise _bad(path, "; ".join([*lines[:3], *more]))
     return dict(record)
 
 
+def _bad(path: Path, why: str) -> BadRecord:
+    if path.stem == DECISION:
+        remedy = "a new run of `parlab bench` decides anew"
+    else:
+        remedy = f"run the group again, which moves it to {HISTORY}/, or take it out of the folder"
+    return BadRecord(f"{path.name} is damaged: {why}. It stays as it is; {remedy}")
+
+
+def _named_after(path: Path, name: str) -> bool:
+    if path.resolve().parent.name == HISTORY:
+        return path.stem.startswith(f"{name}-")
+    return path.stem == name
+
+
 def read_folder(folder: Path) -> tuple[dict[str, Record], list[str]]:
-    """Every group's record in a folder, and a line about each file that could not be read."""
-    records, complaints = {}, []
+    """Every group's record in a folder, and a line about each file that could not be taken."""
+    records: dict[str, Record] = {}
+    complaints = []
+    runs: dict[str, str] = {}
     for path in sorted(folder.glob("*.json")):
         if path.stem == DECISION:
             continue
         try:
-            records[path.stem] = read(path)
-        except (BadRecord, OSError) as error:
+            found = read(path)
+            first = runs.setdefault(found["run_id"], path.name)
+            if first != path.name:
+                raise _bad(path, f"$.run_id: {found['run_id']} is the run of {first}")
+            records[path.stem] = found
+        except BadRecord as error:
             complaints.append(str(error))
     return records, complaints
 
@@ -91,7 +121,7 @@ def write(folder: Path, record: Record) -> Path:
         OSError: the folder cannot be written.
     """
     if lines := faults(record):
-        raise BadRecord("\n  ".join([f"the record of {record.get('name')!r}:", *lines[:8]]))
+        raise BadRecord(f"the record of {record.get('name')!r}: {'; '.join(lines[:3])}")
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{record['name']}.json"
     data = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -118,7 +148,7 @@ def _same_run(target: Path, record: Record) -> bool:
     """Whether what stands there is this run's own, earlier state."""
     try:
         return bool(json.loads(target.read_text("utf-8"))["run_id"] == record["run_id"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return False
 
 
@@ -142,7 +172,7 @@ def _keep(target: Path) -> None:
 
 def _stamp(target: Path) -> str:
     """When the run in a file started; of a damaged file, when it was last written."""
-    with contextlib.suppress(ValueError, KeyError, TypeError):
+    with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
         started = json.loads(target.read_text("utf-8"))["started"]
         if _STAMP.fullmatch(started):
             return str(started)

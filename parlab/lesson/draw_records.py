@@ -48,7 +48,7 @@ def draw_comparison(records: Sequence[Record]) -> Figure:
     ):
         _bars(panel, records, [record["metrics"][key] for record in records], "{:.3f}")
         highest = max([record["metrics"][key] or 0 for record in records] + [limits[key]])
-        panel.set_xlim(0, highest * 1.35)
+        panel.set_xlim(0, (highest or 1) * 1.35)
         panel.axvline(limits[key], color=ACCENT, linestyle="--", linewidth=1.2)
         panel.set_xlabel(f"{name}, limit {limits[key]:g}", fontsize=NORMAL)
     speeds = [_throughput(record) for record in records]
@@ -193,7 +193,7 @@ def draw_memory(records: Sequence[Record]) -> Figure:
         axes.annotate(f"{memory['max']:.0f}", (memory["max"], place), xytext=(4, 0),
                       textcoords="offset points", va="center", fontsize=SMALL)  # fmt: skip
     axes.axvline(limit, color=ACCENT, linestyle="--", linewidth=1.2)
-    axes.set_xlim(0, highest * 1.12)
+    axes.set_xlim(0, (highest or 1) * 1.12)
     axes.set_ylim(len(records) - 0.4, -0.6)
     axes.set_yticks(range(len(records)), [record["name"] for record in records], fontsize=SMALL)
     sources = {r["metrics"]["peak_memory_mb"]["source"] for r in records
