@@ -188,8 +188,13 @@ def test_a_revision_becomes_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert hub.pin(work) == work  # a commit already: nothing is asked
     moving = dataclasses.replace(work, model=dataclasses.replace(work.model, revision="main"))
     assert hub.pin(moving).model.revision == commit
+    with pytest.raises(hub.Unresolved, match="--upload-pack=no': there is no such branch or tag"):
+        hub.resolve("a/b", "--upload-pack=no")
     with pytest.raises(hub.Unresolved, match="'nope': there is no such branch or tag"):
         hub.resolve("a/b", "nope")
+    monkeypatch.setitem(hub.HUBS, "modelscope", f"file://{tmp_path.parent}/{{}}")
+    monkeypatch.setitem(hub.HUBS, "huggingface", "file:///nowhere/{}")
+    assert hub.resolve(f"modelscope:{tmp_path.name}", "main") == commit  # where its weights are
     monkeypatch.setenv("PARLAB_HUB", "elsewhere")
     with pytest.raises(hub.Unresolved, match="must be one of huggingface, modelscope"):
         hub.resolve("a/b", "main")
