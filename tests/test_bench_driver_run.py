@@ -267,6 +267,14 @@ def test_none_escapes_while_its_parent_dies(tmp_path: Path, attempt: int) -> Non
     assert sleepers(mark) == []
 
 
+def test_a_supervisor_that_cannot_write_its_log_says_so_in_a_line(tmp_path: Path) -> None:
+    log, mark = tmp_path / "gone" / "log", tmp_path / "started"
+    line = [sys.executable, "-m", "parlab.lesson.supervise", str(log), "touch", str(mark)]
+    done = subprocess.run(line, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 1 and not mark.exists()
+    assert done.stderr == f"{log} cannot be opened: No such file or directory\n"
+
+
 def sleepers(mark: str) -> list[int]:
     found = []
     for entry in Path("/proc").iterdir():
