@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from parlab import cli
-from parlab.bench import machine, record
+from parlab.bench import machine
 from parlab.bench.driver import Nodes
 from parlab.bench.experiment import bench
 from parlab.bench.lock import Locked
@@ -24,6 +24,7 @@ from parlab.bench.machine import Machine
 from parlab.bench.mesh import Mesh
 from parlab.bench.plan import Refused, Request, plan
 from parlab.bench.rules import find_root
+from parlab.lesson import record_files, soundness
 
 ROOT = Path(__file__).resolve().parent.parent
 TINY = ROOT / "benchmarks" / "workloads" / "tiny-cpu.toml"
@@ -55,7 +56,7 @@ def go(request: Request) -> tuple[bool, str]:
 
 def load(folder: Path, name: str) -> dict[str, Any]:
     content = json.loads((folder / "results" / f"{name}.json").read_text("utf-8"))
-    assert record.faults(content) == []
+    assert soundness.faults(content) == []
     return content
 
 
@@ -228,7 +229,7 @@ def test_predecessors_move_to_history(tmp_path: Path) -> None:
     runs = {json.loads(path.read_text("utf-8"))["run_id"] for path in kept}
     assert load(tmp_path, "G0_tp")["run_id"] not in runs
     for path in kept:
-        assert record.read(path)["failure"] is None
+        assert record_files.read(path)["failure"] is None
 
 
 def test_a_damaged_record_is_kept_and_said(tmp_path: Path) -> None:

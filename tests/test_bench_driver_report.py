@@ -27,6 +27,7 @@ from parlab.bench.mesh import Mesh
 from parlab.bench.report import report, sections
 from parlab.bench.workload import load
 from parlab.lesson import draw_records as pictures
+from parlab.lesson import record_files, soundness
 from parlab.lesson.loader import Loaded, load_lesson
 
 matplotlib.use("Agg")
@@ -82,13 +83,13 @@ def make(
     mesh = changes.pop("mesh", None) or MESHES[name]
     job = Job(name, ROOT / "build" / name, ROOT, {}, mesh)
     begun = assemble.begin(context, job, f"run-{name}", changes.pop("started", record.now_utc()))
-    assert record.faults(begun) == []
+    assert soundness.faults(begun) == []
     outcome = Outcome(
         [] if failure else documents(mesh, speed), failure, None, 9.0, 3.0, "log"
     )  # fmt: skip
     baseline = None if name == "baseline" else changes.pop("baseline", None) or make("baseline")
     done = assemble.finish(begun, outcome, RULES, baseline, lambda text: text)
-    assert record.faults(done) == []
+    assert soundness.faults(done) == []
     return {**done, **changes}
 
 
@@ -135,7 +136,7 @@ def test_a_record_that_breaks_the_schema_is_refused(
     for key in above:
         place = place[key]
     place[last] = value
-    with pytest.raises(record.BadRecord, match=said):
+    with pytest.raises(record_files.BadRecord, match=said):
         record.write(tmp_path, broken)
     assert not list(tmp_path.iterdir())
 
@@ -143,12 +144,12 @@ def test_a_record_that_breaks_the_schema_is_refused(
 def test_every_required_field_is_required() -> None:
     whole = make("G0_tp")
     for key in whole:
-        assert record.faults({k: v for k, v in whole.items() if k != key}), key
+        assert soundness.faults({k: v for k, v in whole.items() if k != key}), key
     for table in ("workload", "hardware", "mesh", "metrics", "artifact", "decision"):
         optional = {"environment", "uncommitted_changes"}
         for key in set(whole[table]) - optional:
             less = {**whole, table: {k: v for k, v in whole[table].items() if k != key}}
-            assert record.faults(less), f"{table}.{key}"
+            assert soundness.faults(less), f"{table}.{key}"
 
 
 def test_a_run_may_rewrite_its_own_record_only(tmp_path: Path) -> None:
@@ -171,7 +172,7 @@ def test_history_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     record.write(tmp_path, make("G0_tp"))
     record.write(tmp_path, {**make("G0_tp"), "run_id": "b"})
     assert len(list((tmp_path / "history").iterdir())) == 1
-    assert record.read(tmp_path / "G0_tp.json")["run_id"] == "b"
+    assert record_files.read(tmp_path / "G0_tp.json")["run_id"] == "b"
 
 
 # ------------------------------------------------------------------------------------ decision
@@ -192,7 +193,7 @@ def test_gates_and_choice_are_the_lessons() -> None:
     assert choice and choice["decision"] == "reject"
     assert choice["candidates"][0]["gate_failures"] == ["mine"]
     assert choice["functions"]["origin"] == "learner"
-    assert record.faults(choice) == []
+    assert soundness.faults(choice) == []
 
 
 def test_faster_wins_and_a_failed_run_fails_at_runtime_alone() -> None:
@@ -393,7 +394,7 @@ def test_a_picture_without_bars_says_why() -> None:
 def test_records_hold_no_not_a_number(tmp_path: Path) -> None:
     one = make("G0_tp")
     one["metrics"]["loss"] = [float("nan")]
-    with pytest.raises(record.BadRecord, match=r"metrics.loss\[0\]: nan"):
+    with pytest.raises(record_files.BadRecord, match=r"metrics.loss\[0\]: nan"):
         record.write(tmp_path, one)
     assert not list(tmp_path.glob("*.json"))
 
@@ -409,9 +410,9 @@ EXAMPLES = ROOT / "benchmarks" / "results" / "par_model_internal"
 
 
 def test_committed_examples_are_valid_and_whole() -> None:
-    records, complaints = record.read_folder(EXAMPLES)
+    records, complaints = record_files.read_folder(EXAMPLES)
     assert complaints == [] and set(records) >= set(MESHES)
-    assert record.read(EXAMPLES / "decision.json")["candidate"] in records
+    assert record_files.read(EXAMPLES / "decision.json")["candidate"] in records
     for one in records.values():
         assert one["workload"]["fingerprint"] and one["failure"] is None
         for key in ("timeline", "log"):

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 from test_bench_driver_run import gone_within, leftovers, processes
 
-from parlab.bench import record
 from parlab.bench.driver import Job, Outcome, prepare, run
 from parlab.bench.mesh import Mesh
 from parlab.bench.workload import load
+from parlab.lesson import record_files, soundness
 
 ROOT = Path(__file__).resolve().parent.parent
 TINY = ROOT / "benchmarks" / "workloads" / "tiny-cpu.toml"
@@ -164,7 +164,7 @@ def test_a_stopped_command_leaves_a_record_and_no_process(
         time.sleep(0.1)
     assert gone_within(job, 5)
     assert process.wait(10) == (130 if kind == "interrupted" else -numbers[0])
-    content = record.read(tmp_path / "results" / "pp1_cp1_tp2.json")
+    content = record_files.read(tmp_path / "results" / "pp1_cp1_tp2.json")
     assert content["failure"]["kind"] == kind
     assert content["decision"]["gate_failures"] == ["runtime"]
 
@@ -208,4 +208,4 @@ def test_the_slurm_script_joins_two_agents_as_two_nodes(tmp_path: Path) -> None:
     content = json.loads((tmp_path / "results" / "pp1_cp1_tp2.json").read_text("utf-8"))
     assert content["failure"] is None and content["hardware"]["nodes"] == 2
     assert "--nnodes=2" in content["artifact"]["command"]
-    assert record.faults(content) == []
+    assert soundness.faults(content) == []

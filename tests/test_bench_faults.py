@@ -25,7 +25,6 @@ from test_bench_driver_torchrun import real
 
 from parlab import cli
 from parlab.bench import assemble, correctness, decide, experiment, rank, storage
-from parlab.bench.agreement import disagreement
 from parlab.bench.axes import one_process
 from parlab.bench.driver import Job, Outcome
 from parlab.bench.finite import NotFinite, check_losses
@@ -33,6 +32,8 @@ from parlab.bench.mesh import Mesh
 from parlab.bench.parameters import random_weights
 from parlab.bench.report import report
 from parlab.bench.training import Trainer
+from parlab.lesson import soundness
+from parlab.lesson.agreement import disagreement
 from parlab.lesson.files import write_whole
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
@@ -146,6 +147,7 @@ def test_job_folder_moved_while_running(tmp_path: Path, monkeypatch: pytest.Monk
     job = tmp_path / "results" / "jobs" / "G1_pp"
     threading.Timer(1.0, job.rename, (tmp_path / "elsewhere",)).start()
     good, said = go(ask(tmp_path, groups=("G1_pp",)))
+    assert not (tmp_path / "results" / "report.md").exists()  # none was there
     failure = load(tmp_path, "G1_pp")["failure"]
     assert not good and f"the folder {job} is gone" in failure["message"]
     assert failure["message"] in said
@@ -217,9 +219,13 @@ def test_a_stop_at_any_moment_leaves_a_finished_record(
         signal.raise_signal(signal.SIGINT)
         return inner(*arguments)
 
+    page = tmp_path / "results" / "report.md"
+    page.parent.mkdir()
+    page.write_text("the one before: **accept** G0_tp")
     monkeypatch.setattr(experiment, where, stopped)
     with pytest.raises(KeyboardInterrupt):
         go(ask(tmp_path, groups=("G0_tp",)))
+    assert "accept" not in page.read_text() and "parlab bench --report" in page.read_text()
     failure = load(tmp_path, "G0_tp")["failure"]
     assert (failure and failure["kind"]) == kind
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
@@ -277,7 +283,7 @@ def test_a_number_that_is_none_becomes_a_failure(what: str, value: float, said: 
     done = finish_with(ranks)
     assert done["failure"]["kind"] == "output" and said in done["failure"]["message"]
     assert done["decision"]["gate_failures"] == ["runtime"]
-    assert assemble.faults(done) == []
+    assert soundness.faults(done) == []
 
 
 def trained() -> tuple[Trainer, dict[str, Any]]:

@@ -23,15 +23,17 @@ from test_bench_driver_report import (
 )
 
 from parlab.bench import decide, record
-from parlab.bench.artifacts import load_timeline
-from parlab.bench.measure import PARTS
+from parlab.bench.measure import LESSON, PARTS
 from parlab.bench.mesh import Mesh
 from parlab.bench.report import _failures, _machine, _table, report, sections
-from parlab.bench.soundness import timeline_fault
+from parlab.bench.rules import lesson_rule
 from parlab.lesson import draw_records as pictures
+from parlab.lesson import record_files, soundness
+from parlab.lesson.record_files import load_timeline
+from parlab.lesson.soundness import timeline_fault
 
 __all__ = ["no_git"]
-GOOD, COMPLAINTS = record.read_folder(EXAMPLES)
+GOOD, COMPLAINTS = record_files.read_folder(EXAMPLES)
 ONE = "G1_pp"
 GONE = object()
 ODD = (None, [], {}, "x", "", -1, float("inf"), float("nan"), 10**400, True, "\ud800", GONE)
@@ -100,15 +102,15 @@ def test_a_record_with_one_odd_field_is_sound_or_left_out(turn: int) -> None:
         for odd in ODD[(number + turn) % 4 :: 4]
     ]:
         changed = damaged(GOOD[ONE], path, odd)
-        faults = record.faults(changed)
+        faults = soundness.faults(changed)
         assert all(line.startswith("$") and "\n" not in line for line in faults), path
         if faults:
             continue
         assert odd not in (float("inf"), 10**400, "\ud800") and odd == odd, path
         together = {**GOOD, ONE: changed}
         choice = decide.choose(together, GOOD[ONE]["workload"]["fingerprint"], RULES)
-        assert choice and record.faults(choice) == [], path
-        decide.superseded(choice, together)
+        assert choice and soundness.faults(choice) == [], path
+        record_files.superseded(choice, together)
         for section in sections(together.values()).values():
             assert _table(section) and _machine(section[0]) and decide.meaning(section[0])
             _failures(section)
@@ -125,13 +127,13 @@ def test_a_decision_with_one_odd_field_is_sound_or_left_out(tmp_path: Path, undr
             put(here, "decision.json", changed)
             said.clear()
             taken = report(here, said.append)
-            assert taken == (not record.faults(changed)), path
+            assert taken == (not soundness.faults(changed)), path
             assert taken or "left out: decision.json is damaged: $" in "\n".join(said), path
 
 
 def test_a_timeline_with_one_odd_field_is_sound_or_left_out() -> None:
     whole = json.loads((EXAMPLES / TIMELINE).read_text("utf-8"))
-    whole["trace"] = []  # no picture of the report shows it
+    whole["trace"] = []
     whole["ranks"] = [{**row, **{part: row[part][:2] for part in PARTS}} for row in whole["ranks"]]
     assert timeline_fault(whole, 4) == ""
     for path in places(whole):
@@ -139,10 +141,32 @@ def test_a_timeline_with_one_odd_field_is_sound_or_left_out() -> None:
             changed = damaged(whole, path, odd)
             emptied = odd == [] and path[-1] in PARTS  # as where a rank never idles
             fewer = emptied or (odd is GONE and len(path) == 4)
+            fewer |= path == ("trace",) and odd is GONE
             fault = timeline_fault(changed, 4)
-            assert (fault == "") == (path[0] == "trace" or fewer or changed == whole), (path, odd)
+            assert (fault == "") == (fewer or changed == whole), (path, odd)
             assert not fault or fault.startswith("$"), (path, odd)
     assert timeline_fault(whole, 3) and timeline_fault([], 4) and timeline_fault(None, 4)
+
+
+def test_a_trace_with_one_odd_field_is_left_out_or_can_be_split() -> None:
+    """As lesson 05 splits it again."""
+    whole = json.loads((EXAMPLES / TIMELINE).read_text("utf-8"))
+    for row in whole["trace"]:  # the first events of each kind
+        seen: dict[str, Any] = {}
+        for event in row["events"]:
+            seen.setdefault(event["kind"], event)
+        row["events"] = list(seen.values())
+    assert timeline_fault(whole, 4) == ""
+    split, taken = lesson_rule(LESSON, "split_rank_step"), 0
+    for path in places(whole["trace"]):
+        for odd in ODD:
+            changed = damaged(whole, ("trace", *path), odd)
+            fault = timeline_fault(changed, 4)
+            assert not fault or fault.startswith("$.trace"), (path, odd)
+            for row in () if fault else changed["trace"]:
+                split(row["events"], (row["start"], row["end"]))
+                taken += 1
+    assert taken
 
 
 # ------------------------------------------------------------------------------------- files
@@ -217,7 +241,7 @@ def test_a_damaged_record_costs_itself_alone(case: str, tmp_path: Path, undrawn:
         assert part in line and part in page.split("## Left out")[1]
     assert str(tmp_path) not in page
     assert page.count("| G0_tp |") == 1 and page.count(f"| {ONE} |") <= 1
-    records, _ = record.read_folder(here)
+    records, _ = record_files.read_folder(here)
     choice = decide.choose(records, GOOD[ONE]["workload"]["fingerprint"], RULES)
     assert choice
     names = [item["name"] for item in choice["candidates"]]
@@ -227,7 +251,7 @@ def test_a_damaged_record_costs_itself_alone(case: str, tmp_path: Path, undrawn:
 def test_history_can_be_reported_on(tmp_path: Path) -> None:
     for run in ("a", "b", "c"):
         record.write(tmp_path, {**make("G0_tp"), "run_id": run})
-    records, complaints = record.read_folder(tmp_path / "history")
+    records, complaints = record_files.read_folder(tmp_path / "history")
     assert complaints == [] and {one["run_id"] for one in records.values()} == {"a", "b"}
 
 
@@ -328,13 +352,13 @@ def test_a_decision_on_a_run_that_is_gone_is_not_shown_as_present(
 
 def test_the_yardstick_and_other_workloads_leave_a_decision_alone(tmp_path: Path) -> None:
     here = folder_of_all(tmp_path)
-    choice = record.read(here / "decision.json")
+    choice = record_files.read(here / "decision.json")
     record.write(here, {**make("baseline"), "run_id": "new", "started": "29990101T000000Z"})
     other = make("G9", mesh=Mesh(tp=4), started="29990101T000000Z")
     other["workload"]["fingerprint"] = "0" * 64
     record.write(here, other)
-    records, complaints = record.read_folder(here)
-    assert complaints == [] and decide.superseded(choice, records) == []
+    records, complaints = record_files.read_folder(here)
+    assert complaints == [] and record_files.superseded(choice, records) == []
 
 
 def test_a_baseline_that_measured_no_throughput_is_no_yardstick() -> None:
@@ -342,7 +366,7 @@ def test_a_baseline_that_measured_no_throughput_is_no_yardstick() -> None:
     alone["metrics"]["throughput"] = None
     alone["reasons"]["metrics.throughput"] = "not measured"
     alone["decision"]["gates"]["throughput"] = None
-    assert record.faults(alone) == []
+    assert soundness.faults(alone) == []
     group = make("G0_tp", baseline=alone)
     why = "the baseline did not measure its throughput"
     assert group["reasons"]["metrics.scaling_efficiency"] == why

@@ -26,7 +26,7 @@ from lessons import LANGUAGES, ROOT, Kernel, answered, cell, code_cells, load
 from nbformat import NotebookNode
 
 from parlab.author.bundle import pack
-from parlab.bench import record
+from parlab.lesson import record_files, soundness
 from parlab.lesson.deciders import load_deciders
 from parlab.lesson.experiments import bench_command
 from parlab.lesson.nearly import nearly
@@ -227,7 +227,7 @@ def test_a_timeline_is_found_where_the_learners_groups_have_none(
 def test_the_examples_are_what_the_functions_make_of_their_traces(solution: Kernel) -> None:
     for name, content in read_records(RESULTS).items():
         timeline = read_timeline(RESULTS, content)
-        assert timeline and record.faults(content) == []
+        assert timeline and soundness.faults(content) == []
         step = (0.0, timeline["step_ms"])
         for row, shown, parts in zip(
             timeline["trace"], timeline["ranks"], content["metrics"]["parts_ms"], strict=True
@@ -370,10 +370,10 @@ class TestReal:
                 shown, reply = notebook.run(holding(notebook.source, text))
                 assert reply["status"] == "ok", shown
             assert "evidence level cpu_gloo" in shown
-        records, complaints = record.read_folder(folder / RESULTS)
+        records, complaints = record_files.read_folder(folder / RESULTS)
         assert not complaints
         assert set(records) == {"baseline", "G0_tp", "G1_pp", "G2_pp_tp"}
-        choice = record.read(folder / RESULTS / "decision.json")
+        choice = record_files.read(folder / RESULTS / "decision.json")
         assert len(choice["candidates"]) == 3 and choice["functions"]["origin"] == "learner"
         for name, content in records.items():
             assert content["failure"] is None and content["evidence_level"] == "cpu_gloo"
@@ -411,7 +411,7 @@ class TestReal:
             gone = max(5 - (time.monotonic() - begun), 0.1) if how != "shutdown" else 5
             wait_until(lambda: not ours(folder), gone, f"left: {ours(folder)}")
             print(how, f"{time.monotonic() - begun:.1f} s")
-            content = record.read(folder / RESULTS / "G2_pp_tp.json")
+            content = record_files.read(folder / RESULTS / "G2_pp_tp.json")
             assert content["failure"]["kind"] == "interrupted"
             assert content["decision"]["gate_failures"] == ["runtime"]
             if how == "interrupt":  # the kernel lives on, and says so in a line

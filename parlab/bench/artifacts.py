@@ -2,16 +2,20 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from parlab.bench.driver import Outcome
 from parlab.bench.measure import split_step, timeline, trace_in_ms, traces
-from parlab.bench.record import BadRecord, write_file
-from parlab.bench.soundness import timeline_fault
+from parlab.bench.record import write_file
+from parlab.lesson.record_files import TIMELINES
 
-LOGS, TIMELINES = "logs", "timelines"
+LOGS, REPORT = "logs", "report.md"
+_NO_REPORT = """# Model-internal parallelism: what was measured
+
+There is no report on the latest runs. `parlab bench --report DIR`, DIR being this folder, makes it.
+"""
 
 
 def cleaner(root: Path) -> Callable[[str], str]:
@@ -32,6 +36,13 @@ def cleaner(root: Path) -> Callable[[str], str]:
         return text
 
     return clean
+
+
+def withdraw_report(folder: Path) -> None:
+    """Takes a report away that is about to become old, so that nobody reads it as the present."""
+    path = folder / REPORT
+    if path.is_file():
+        write_file(path, _NO_REPORT)
 
 
 def save_artifacts(
@@ -75,35 +86,3 @@ def shown(path: Path, folder: Path, root: Path) -> str:
         except ValueError:
             continue
     return path.name
-
-
-def load_timeline(record: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
-    """The timeline of a record that lies in ``folder``, wherever that folder has gone since.
-
-    Returns:
-        None for a run that left none, as one that failed.
-
-    Raises:
-        BadRecord: the file is gone or damaged.
-    """
-    name = record["artifact"]["timeline"]
-    if not name:
-        return None
-    places = (TIMELINES, f"../{TIMELINES}")  # of a record in history/ one up
-    files = [folder / sub / Path(name).name for sub in places]
-    try:
-        text = next(file for file in files if file.is_file()).read_text(encoding="utf-8")
-        content = json.loads(text)
-        why = timeline_fault(content, record["workload"]["world_size"])
-    except StopIteration:
-        why = "it is not there"
-    except OSError as error:
-        why = f"it cannot be read ({error.strerror})"
-    except (ValueError, RecursionError) as error:
-        why = str(error)
-    if why:
-        raise BadRecord(
-            f"{TIMELINES}/{files[0].name} is damaged: {why}. The timeline of {record['name']} is "
-            "left out; put the file back, or run the group again"
-        )
-    return dict(content)

@@ -16,10 +16,10 @@ from parlab.bench.driver import Job, Outcome, command, environment
 from parlab.bench.flops import mfu, per_token
 from parlab.bench.machine import Machine, hardware
 from parlab.bench.measure import LESSON, ratios, split_step, spread, step_seconds, traffic
-from parlab.bench.record import faults
 from parlab.bench.rules import lesson_rule
 from parlab.bench.workload import Model, Workload
 from parlab.lesson.loader import Loaded
+from parlab.lesson.soundness import faults
 
 METRICS = (
     "throughput", "step_ms", "peak_memory_mb", "bubble_ratio", "communication_ratio",

@@ -12,12 +12,12 @@ from parlab.bench.answers import BadAnswer
 from parlab.bench.experiment import bench
 from parlab.bench.lock import Locked
 from parlab.bench.plan import find_workload
-from parlab.bench.record import BadRecord
 from parlab.bench.request import Refused, Request, problems
 from parlab.bench.storage import explain
 from parlab.bench.watch import Say
 from parlab.bench.workload import BadWorkload, load
 from parlab.lesson.loader import LessonUnusable
+from parlab.lesson.record_files import BadRecord
 
 
 def main(arguments: argparse.Namespace, say: Say) -> bool:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from parlab.bench.agreement import disagreement
-from parlab.bench.record import DECISION, now_utc
+from parlab.bench.record import now_utc
 from parlab.bench.workload import BASELINE
+from parlab.lesson.agreement import unfit
 from parlab.lesson.loader import Loaded
 from parlab.lesson.records import stands_apart
+from parlab.lesson.soundness import DECISION
 
 LESSON = "04_model_internal_parallel"
 LAYOUT, GATES, CHOICE = (
@@ -52,7 +53,9 @@ def choose(
     if not ours:
         return None
     latest = max(ours, key=lambda r: (r["name"] == last, r["started"], r["name"]))
-    left_out = {name: why for name, r in groups.items() if (why := _unfit(r, latest))}
+    left_out = {
+        name: why for name, r in groups.items() if (why := unfit(r) or incomparable(r, latest))
+    }
     compared = [record for name, record in groups.items() if name not in left_out]
     limits = dict(latest["workload"]["limits"])
     judged = [functions[GATES](candidate(record), limits) for record in compared]
@@ -76,44 +79,12 @@ def choose(
     }
 
 
-def _unfit(record: Record, latest: Record) -> str:
-    """Why a group takes no part in the choice; empty where it does."""
-    if None in record["decision"]["gates"].values():
-        return "it did not measure what the gates ask for"
-    return disagreement(record) or incomparable(record, latest)
-
-
 def incomparable(one: Record, other: Record) -> str:
     """Why two groups may not be compared; empty where they may."""
     if why := stands_apart(one, other):
         return why
     a, b = one["workload"]["world_size"], other["workload"]["world_size"]
     return "" if a == b else f"{a} rank(s), not {b}"
-
-
-def superseded(choice: Record, records: Mapping[str, Record]) -> list[str]:
-    """Why a decision does not stand for a folder's latest runs, a line each; empty where it does.
-
-    Args:
-        records: the folder's, by name.
-    """
-    judged = {item["name"]: item["run_id"] for item in choice["candidates"]}
-    lines = []
-    for name, run in judged.items():
-        if name not in records:
-            lines.append(f"{name}: run {run} was judged, and its record is gone or damaged")
-        elif (latest := records[name])["run_id"] != run:
-            failure = latest["failure"]
-            how = f"which failed ({failure['kind']})" if failure else "which was not"
-            lines.append(f"{name}: run {run} was judged, the latest is {latest['run_id']}, {how}")
-    return lines + [
-        f"{name}: run {record['run_id']} came later and was not judged"
-        for name, record in records.items()
-        if name not in judged
-        and name != BASELINE
-        and record["workload"]["fingerprint"] == choice["workload"]["fingerprint"]
-        and record["started"] > choice["started"]
-    ]
 
 
 def meaning(record: Record) -> str:

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from parlab.bench import decide, driver, record, storage
-from parlab.bench.agreement import disagreement
 from parlab.bench.answers import BadAnswer
-from parlab.bench.artifacts import cleaner, save_artifacts
+from parlab.bench.artifacts import cleaner, save_artifacts, withdraw_report
 from parlab.bench.assemble import UNDECIDED_WHY, Context, begin, finish_soundly
 from parlab.bench.driver import Job, Nodes
 from parlab.bench.lock import NAME as LOCK
@@ -22,6 +21,8 @@ from parlab.bench.plan import Request, plan
 from parlab.bench.watch import Say
 from parlab.bench.workload import BASELINE
 from parlab.interrupts import stops_held_back, stops_interrupt
+from parlab.lesson.agreement import disagreement
+from parlab.lesson.record_files import BadRecord, read, read_folder
 
 JOBS = "jobs"
 
@@ -105,6 +106,7 @@ def _run_group(
     try:
         driver.prepare(job)
         content = begin(context, job, f"{started}-{secrets.token_hex(3)}", started)
+        withdraw_report(request.folder)
         record.write(request.folder, content)
         outcome = driver.run(job, say, stops)
         _check_folder(request)
@@ -136,8 +138,8 @@ def _check_folder(request: Request) -> None:
 
 def _baseline(folder: Path) -> dict[str, Any] | None:
     try:
-        return record.read(folder / f"{BASELINE}.json")
-    except record.BadRecord:
+        return read(folder / f"{BASELINE}.json")
+    except BadRecord:
         return None
 
 
@@ -163,7 +165,7 @@ def summary(content: Mapping[str, Any]) -> str:
 
 def _choose(request: Request, context: Context, last: str, say: Say) -> bool:
     """Whether the gates and the choice gave an answer, where there was anything to choose from."""
-    records, complaints = record.read_folder(request.folder)
+    records, complaints = read_folder(request.folder)
     for line in complaints:
         say(f"left out of the decision: {line}")
     try:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from parlab.bench.fields import key
-from parlab.bench.record import DECISION
+from parlab.lesson.soundness import DECISION
 
 LONGEST_GROUP, LONGEST_WORKLOAD = 24, 32  # what the pictures have room for
 _GROUP = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

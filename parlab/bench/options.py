@@ -10,10 +10,10 @@ from parlab.bench.driver import Nodes
 from parlab.bench.fields import key, shown
 from parlab.bench.mesh import Mesh, parse_mesh
 from parlab.bench.names import group_problem
-from parlab.bench.record import DECISION
 from parlab.bench.request import Request
 from parlab.bench.rules import find_root
 from parlab.bench.workload import BASELINE
+from parlab.lesson.soundness import DECISION
 
 Number = TypeVar("Number", int, float)
 # Options that take a text; none may be empty, which a shell makes of an unset variable.

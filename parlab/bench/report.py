@@ -8,17 +8,19 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from parlab.bench.agreement import disagreement
-from parlab.bench.artifacts import load_timeline
-from parlab.bench.decide import meaning, superseded
-from parlab.bench.record import DECISION, BadRecord, read, read_folder, write_file
+from parlab.bench.artifacts import REPORT
+from parlab.bench.decide import meaning
+from parlab.bench.record import write_file
 from parlab.bench.watch import Say
 from parlab.bench.workload import BASELINE
 from parlab.lesson import draw_records as pictures
+from parlab.lesson.agreement import disagreement
 from parlab.lesson.files import write_whole
+from parlab.lesson.record_files import BadRecord, load_timeline, read, read_folder, superseded
 from parlab.lesson.records import stands_apart
+from parlab.lesson.soundness import DECISION
 
-REPORT, PICTURES, LEFT_OUT = "report.md", "pictures", "Left out"
+PICTURES, LEFT_OUT = "pictures", "Left out"
 Record = Mapping[str, Any]
 
 

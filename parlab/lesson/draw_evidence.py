@@ -6,8 +6,8 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
+from parlab.lesson.agreement import BOUND
 from parlab.lesson.draw_records import PARTS, evidence
-from parlab.lesson.records import BOUND
 from parlab.lesson.style import ACCENT, INK, LARGE, MUTED, NORMAL, PALE, SHADES, SMALL, canvas
 
 Event = Mapping[str, Any]

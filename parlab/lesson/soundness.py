@@ -1,15 +1,55 @@
-"""What is wrong with a record, a decision or a timeline although a schema lets it through."""
+"""What is wrong with a record, a decision or a timeline: by its schema and in itself."""
 
+import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from parlab.bench.measure import PARTS
-from parlab.bench.mesh import AXES, Mesh
+import parlab
+from parlab.lesson.trace_cases import PARTS
 
+BASELINE, DECISION = "baseline", "decision"
+AXES = ("pp", "cp", "tp")  # rank order, outer to inner
 LARGEST = 1e24  # what a picture can still reckon with
 _SLACK_MS = 1e-3  # a timeline is rounded
 Record = Mapping[str, Any]
+
+
+def faults(record: Any) -> list[str]:
+    """What is wrong with a record or decision, its path first, one line each; empty if sound."""
+    is_decision = isinstance(record, dict) and record.get("name") == DECISION
+    lines = [
+        *unsound_values(record),
+        *_against_schema(DECISION if is_decision else "record", record),
+    ]
+    if not lines:
+        try:
+            lines = [*(contradictions_of_choice if is_decision else contradictions)(record)]
+        except (AttributeError, IndexError, KeyError, TypeError) as error:  # no schema said so
+            lines = [f"$: not what a record holds ({type(error).__name__}: {error})"]
+    return sorted(lines)
+
+
+def _against_schema(name: str, record: Any) -> Iterator[str]:
+    validator = _validator(name)
+    for error in validator.iter_errors(record) if validator else ():
+        # The value that a message begins with may be a whole table.
+        said = error.message
+        yield f"{error.json_path}: {said if len(said) <= 160 else f'{said[:60]} … {said[-90:]}'}"
+
+
+@lru_cache
+def _validator(name: str) -> Any:
+    """A schema's validator; None in a notebook that has no jsonschema, where nothing is run."""
+    try:
+        from jsonschema import Draft202012Validator
+    except ImportError:
+        return None
+    # The benchmark's own file, which a twin unpacks beside its modules.
+    file = Path(list(parlab.__path__)[0]) / "bench" / f"{name}.schema.json"
+    return Draft202012Validator(json.loads(file.read_text(encoding="utf-8")))
 
 
 def unsound_values(value: object, path: str = "$") -> Iterator[str]:
@@ -48,15 +88,15 @@ def contradictions(record: Record) -> Iterator[str]:
 def _of_mesh(record: Record) -> Iterator[str]:
     sizes, ranks = [record["mesh"][axis] for axis in AXES], record["workload"]["world_size"]
     coordinates = record["mesh"]["coordinates"]
-    product = sizes[0] * sizes[1] * sizes[2]
-    if product != ranks:
-        yield f"$.mesh: {' × '.join(map(str, sizes))} = {product}, not world_size {ranks}"
+    size = sizes[0] * sizes[1] * sizes[2]
+    if size != ranks:
+        yield f"$.mesh: {' × '.join(map(str, sizes))} = {size}, not world_size {ranks}"
     elif len(coordinates) != ranks:
         yield f"$.mesh.coordinates: {len(coordinates)} ranks, not {ranks}"
     else:
-        made = Mesh(**dict(zip(AXES, sizes, strict=True))).coordinates()
-        for rank, (got, right) in enumerate(zip(coordinates, made, strict=True)):
-            if got != {"rank": rank, **right}:
+        made = product(*map(range, sizes))
+        for rank, (got, at) in enumerate(zip(coordinates, made, strict=True)):
+            if got != {"rank": rank, **dict(zip(AXES, at, strict=True))}:
                 yield f"$.mesh.coordinates[{rank}]: {got} is not where rank {rank} stands"
 
 
@@ -128,15 +168,46 @@ def timeline_fault(timeline: object, ranks: int) -> str:
             for number, span in enumerate(row[part]):
                 if not _span(span, length + _SLACK_MS):
                     return f"$.ranks[{place}].{part}[{number}]: {span!r:.60} is no span of the step"
+    return _trace_fault(timeline.get("trace", []), ranks)
+
+
+def _trace_fault(trace: object, ranks: int) -> str:
+    """The first thing wrong with the events that a timeline was made of; they may be left out."""
+    if not isinstance(trace, list) or not all(isinstance(row, dict) for row in trace):
+        return "$.trace: no list of objects"
+    if trace and [row.get("rank") for row in trace] != list(range(ranks)):
+        return f"$.trace: not one row for each of {ranks} ranks, in their order"
+    for place, row in enumerate(trace):
+        events = row.get("events")
+        if not isinstance(events, list) or not _lasts(row):
+            return f"$.trace[{place}]: no step of events"
+        for number, event in enumerate(events):
+            if not _event(event):
+                return f"$.trace[{place}].events[{number}]: {event!r:.60} is no event"
     return ""
 
 
-def _span(span: object, end: float) -> bool:
+def _event(event: object) -> bool:
+    return (
+        isinstance(event, dict)
+        and isinstance(event.get("kind"), str)
+        and _lasts(event)
+        and (event["kind"] != "p2p" or _number(event.get("peer_start")))
+        and isinstance(event.get("blocked"), list)
+        and all(_span(span, LARGEST, -LARGEST) for span in event["blocked"])
+    )
+
+
+def _lasts(row: Mapping[str, Any]) -> bool:
+    return _span([row.get("start"), row.get("end")], LARGEST, -LARGEST)
+
+
+def _span(span: object, end: float, start: float = -_SLACK_MS) -> bool:
     return (
         isinstance(span, list)
         and len(span) == 2
         and all(map(_number, span))
-        and -_SLACK_MS <= span[0] <= span[1] <= end
+        and start <= span[0] <= span[1] <= end
     )
 
 
