@@ -63,7 +63,6 @@ def real(
 @pytest.mark.parametrize(
     ("mesh", "rank", "what", "phase", "kind"),
     [
-        (Mesh(pp=2), 1, "kill", "measure", "killed"),
         (Mesh(tp=2), 0, "kill", "warmup", "killed"),
         (Mesh(cp=2), 1, "exception", "measure", "exception"),
         (Mesh(pp=2), 0, "exception", "build", "exception"),
@@ -79,9 +78,9 @@ def test_the_right_rank_is_named(
     assert outcome.failure["log_tail"]
 
 
-@pytest.mark.parametrize("rank", [0, 3])
-def test_a_rank_killed_in_the_middle_of_a_step(tmp_path: Path, rank: int) -> None:
+def test_a_rank_killed_in_the_middle_of_a_step(tmp_path: Path) -> None:
     """Its TP peer is in a backward then, and torch's pipelining wraps what it says of the loss."""
+    rank = 3
     threading.Thread(target=kill_at_work, args=(tmp_path / "job", rank), daemon=True).start()
     outcome = real(tmp_path, Mesh(pp=2, tp=2), repeats=500)
     assert outcome.failure is not None
@@ -104,12 +103,11 @@ def kill_at_work(folder: Path, rank: int) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize(("mesh", "rank"), [(Mesh(pp=2), 1), (Mesh(tp=2), 0)])
-def test_a_hang_names_the_rank_that_hangs(tmp_path: Path, mesh: Mesh, rank: int) -> None:
-    inject = {"rank": rank, "what": "hang", "phase": "measure"}
-    outcome = real(tmp_path, mesh, inject, timeout_s=25.0)
+def test_a_hang_names_the_rank_that_hangs(tmp_path: Path) -> None:
+    inject = {"rank": 1, "what": "hang", "phase": "measure"}
+    outcome = real(tmp_path, Mesh(pp=2), inject, timeout_s=25.0)
     assert outcome.failure is not None
-    assert (outcome.failure["kind"], outcome.failure["rank"]) == ("hang", rank)
+    assert (outcome.failure["kind"], outcome.failure["rank"]) == ("hang", 1)
 
 
 def test_memory_that_the_system_refuses(tmp_path: Path) -> None:
@@ -146,8 +144,7 @@ def started(folder: Path) -> Job:
 @pytest.mark.parametrize(
     ("numbers", "kind"),
     [
-        ([signal.SIGINT], "interrupted"),  # Ctrl-C, and a kernel's interrupt
-        ([signal.SIGTERM, signal.SIGTERM, signal.SIGINT], "interrupted"),
+        ([signal.SIGINT, signal.SIGTERM, signal.SIGINT], "interrupted"),  # Ctrl-C, impatiently
         ([signal.SIGKILL], "unfinished"),  # a kernel's restart
     ],
 )

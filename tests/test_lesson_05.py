@@ -365,7 +365,8 @@ class TestReal:
             seconds = time.monotonic() - started
             print(said, f"rehearsal: {seconds:.1f} s")
             assert reply["status"] == "ok", said
-            assert "decision:" in said and "measure" in said and f"{RULES}.ipynb (learner" in said
+            assert "decision:" in said and "measure" in said
+            assert "the learner's functions decide, from" in said and f"{RULES}.ipynb" in said
             for text in ("comparable(records)", "draw_comparison(", "draw_worth(", "def decide("):
                 shown, reply = notebook.run(holding(notebook.source, text))
                 assert reply["status"] == "ok", shown
