@@ -231,6 +231,27 @@ def test_a_stop_at_any_moment_leaves_a_finished_record(
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
+def test_a_stop_that_comes_when_the_console_has_gone_leaves_a_finished_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a kernel is killed: the pipes to and from it end at once."""
+    inner = experiment.finish_soundly
+
+    def stopped(*arguments: Any) -> Any:
+        signal.raise_signal(signal.SIGTERM)
+        return inner(*arguments)
+
+    def say(line: str) -> None:
+        if line.startswith("G1_pp "):
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(experiment, "finish_soundly", stopped)
+    fault = {"G1_pp": {"rank": 0, "what": "hang", "phase": "warmup"}}
+    with pytest.raises((BrokenPipeError, KeyboardInterrupt)):
+        experiment.bench(ask(tmp_path, groups=("G1_pp",), inject=fault), say)
+    assert load(tmp_path, "G1_pp")["failure"]["kind"] == "interrupted"
+
+
 # ----------------------------------------------------------------------- numbers that are none
 
 
