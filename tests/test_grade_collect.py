@@ -336,6 +336,7 @@ def test_climbing_paths_stay_inside(tmp_path: Path) -> None:
     assert safe_parts("..//.././") == ((), True)
 
 
+@pytest.mark.slow
 def test_hostile_archives_give_a_row_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MAX_ENTRIES", 100)
     put(tmp_path, "ok.ipynb")

@@ -487,6 +487,7 @@ def browser() -> Iterator[Any]:
         chrome.close()
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("chromium")
 @pytest.mark.parametrize(
     ("language", "width", "every"),
