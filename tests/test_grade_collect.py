@@ -515,7 +515,7 @@ def test_the_sample_class_is_what_the_sources_make() -> None:
 
 def test_the_sample_class_has_the_statuses_that_it_names() -> None:
     folder = make_class_sample.FOLDER
-    found = collect(folder, COURSE, folder / "roster.csv")
+    found = collect(folder, COURSE, make_class_sample.ROSTER)
     assert found.roster and len(found.submissions) == len(make_class_sample.CLASS) + 1
     assert dict(found.notes)["without_submission"]["count"] == 1
     for name, number, _, status, _ in make_class_sample.CLASS:
