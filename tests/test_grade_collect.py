@@ -527,3 +527,38 @@ def test_the_sample_class_has_the_statuses_that_it_names() -> None:
         rebuilt = rebuild(submission.content or b"", COURSE)
         expected = "unfinished" if "stub" in rebuilt.state.values() else rebuilt.status
         assert (expected or "ok") == (status if status != "partial" else "ok")
+
+
+# ------------------------------------------------------------ what a roster knows by its meaning
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("学号,姓名,邮箱\n2026001,Ann Smith,a@x\n", {"student_number": "2026001", "email": "a@x"}),
+        ("student id,name,email\n2026001,Ann Smith,a@x\n",
+         {"student_number": "2026001", "email": "a@x"}),
+        ("2026001,Ann Smith,a@x\n", {"student_number": "2026001", "email": "a@x"}),
+        (CANVAS, {"number": "4001", "student_number": "S1", "login": "asmith"}),
+        ("Identifier,Full name,ID number,Email address\nParticipant 7,Ann Smith,2026001,a@x\n",
+         {"student_number": "2026001", "email": "a@x"}),
+        ("id,first_name,last_name,email,lms_user_id\nu1,Ann,Smith,a@x,9\n",
+         {"number": "u1", "first": "Ann", "last": "Smith", "email": "a@x"}),
+    ],
+)  # fmt: skip
+def test_a_roster_s_values_are_known_by_their_meaning(text: str, known: dict[str, str]) -> None:
+    (entry,) = parse_roster(text).entries
+    assert {key: entry.fields.get(key) for key in known} == known
+
+
+def test_a_number_is_known_as_the_platform_s_whose_it_is(tmp_path: Path) -> None:
+    put(tmp_path, "class/Ann Smith.ipynb")
+    (tmp_path / "canvas.csv").write_text(CANVAS)
+    (tmp_path / "moodle.csv").write_text(MOODLE)
+    for kind, number in (("canvas", "4001"), ("moodle", "7")):
+        found = collect(tmp_path / "class", COURSE, tmp_path / f"{kind}.csv")
+        (person,) = found.people.values()
+        assert (person.platform, person.number) == (kind, number)
+    put(tmp_path, "own/annsmith_LATE_71_9001_x.ipynb")
+    (person,) = collect(tmp_path / "own", COURSE, tmp_path / "moodle.csv").people.values()
+    assert (person.platform, person.number, person.fields["number"]) == (
+        "canvas", "71", "Participant 7",
+    )  # fmt: skip

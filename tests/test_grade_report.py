@@ -328,6 +328,33 @@ def test_nbgrader_s_columns(rows: list[Row]) -> None:
     assert anna[0] == LESSON and anna[7] == anna[9] == "88" and anna[10] == "100"
 
 
+@pytest.mark.parametrize(
+    ("known", "number", "canvas_id"),
+    [
+        (lms.Student("", {}, "table", {"student_number": "2026001"}), "2026001", ""),
+        (lms.Student("", {}, "list", {"student_number": "2026001"}), "2026001", ""),
+        (lms.Student("71", {}, "canvas", {"student_number": "S1", "number": "71"}), "S1", "71"),
+        (lms.Student("7", {}, "moodle", {"number": "Participant 7"}), "wang", ""),
+        (lms.Student("7", {}, "moodle", {"student_number": "2026001"}), "2026001", ""),
+        (lms.Student("u1", {}, "nbgrader", {"number": "u1"}), "u1", ""),
+    ],
+)  # fmt: skip
+def test_every_platform_gets_the_student_s_number_and_none_another_s(
+    rows: list[Row], known: lms.Student, number: str, canvas_id: str
+) -> None:
+    students = {"wang": replace(known, fields={**known.fields, "email": "w@x"})}
+    moodle = read_csv(lms.moodle_csv(rows, students, None, LESSON, 100, {}))
+    assert moodle[1][:2] == ["王小明", number] and moodle[2][1] == rows[1].graded.student
+    table = read_csv(lms.nbgrader_csv(rows, students, LESSON, 100))
+    assert (table[1][3], table[1][6]) == (number, "w@x")
+    lines = read_csv(lms.canvas_csv(rows, students, None, LESSON, 100))
+    wang = dict(zip(lines[0], lines[2], strict=True))
+    assert wang["ID"] == canvas_id
+    assert wang.get("SIS User ID", "") == known.fields.get("student_number", "")
+    given_back = lms.moodle_zip(rows, students, {row.graded.student: "x" for row in rows})
+    assert (given_back is not None) == (known.platform == "moodle")
+
+
 # ------------------------------------------------------------------------------------------- pages
 
 

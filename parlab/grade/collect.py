@@ -13,7 +13,7 @@ from parlab.grade.archives import Unreadable
 from parlab.grade.course import Course
 from parlab.grade.damaged import NotANotebook, Parsed, parse, slim
 from parlab.grade.rebuild import belongs_to
-from parlab.grade.roster import Roster, load_roster
+from parlab.grade.roster import Entry, Roster, load_roster
 from parlab.grade.students import Identity, show_name, unique_names
 from parlab.grade.types import Note, Submission
 from parlab.grade.walk import EMPTY, Found, walk
@@ -35,14 +35,18 @@ class Person:
     Attributes:
         name: for people.
         number: the LMS's own number, "" where it is not known.
+        platform: whose number it is, as ``moodle`` or ``canvas``.
         late: whether the LMS marked it as late.
         row: the roster's row, column → value; empty without a roster.
+        fields: the roster's values by their meaning (see ``roster.Entry``).
     """
 
     name: str
     number: str = ""
     late: bool = False
     row: Mapping[str, str] = field(default_factory=dict)
+    platform: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,16 +116,8 @@ def _collected(
     rows: list[tuple[Person, Student | None, int | None]] = []
     for student in students:
         entry = entries[student.entry] if student.entry is not None else None
-        identity = student.identity
-        late = any(found.late for _, found in student.notebooks) or identity.late
-        number = identity.number or (entry.number if entry else "")
-        name = show_name(entry.display if entry else identity.name)
-        person = Person(name, number, late, dict(entry.row) if entry else {})
-        rows.append((person, student, student.entry))
-    for index in absent:
-        entry = entries[index]
-        person = Person(show_name(entry.display), entry.number, False, dict(entry.row))
-        rows.append((person, None, index))
+        rows.append((_person(student, entry, roster), student, student.entry))
+    rows += [(_person(None, entries[index], roster), None, index) for index in absent]
     rows.sort(key=lambda row: (row[0].name.casefold(), row[0].number, row[1] is None))
     keys = unique_names([(person.name, person.number) for person, _, _ in rows])
     submissions = [
@@ -138,6 +134,25 @@ def _collected(
         layout,
         tuple(notes),
     )
+
+
+def _person(student: Student | None, entry: Entry | None, roster: Roster | None) -> Person:
+    """Whose a submission, or an entry of the roster without one, is."""
+    name = number = platform = ""
+    late = False
+    if student:
+        name, number, platform = (
+            student.identity.name,
+            student.identity.number,
+            student.identity.rule,
+        )
+        late = student.identity.late or any(found.late for _, found in student.notebooks)
+    if not entry or not roster:
+        return Person(show_name(name), number, late, {}, platform)
+    if not number:
+        number, platform = entry.number, roster.kind
+    shown = show_name(entry.display)
+    return Person(shown, number, late, dict(entry.row), platform, dict(entry.fields))
 
 
 def _submission(key: str, person: Person, student: Student | None, course: Course) -> Submission:

@@ -119,7 +119,8 @@ def _report(
         about=about,
         rows=rows.make_rows(results, points, by_student),
         students={
-            key: Student(person.number, person.row) for key, person in collection.people.items()
+            key: Student(person.number, person.row, person.platform, person.fields)
+            for key, person in collection.people.items()
         },
         roster=collection.roster,
         notes=collection.notes,

@@ -60,6 +60,8 @@ class Entry:
         exact: logins, numbers and addresses, in plain form.
         names: the name in every order, in plain form.
         row: the file's row, column → value.
+        fields: what is known by its meaning, whatever its column is called: ``number``, ``login``,
+            ``student_number``, ``email``, ``full``, ``first``, ``last``; only what is there.
     """
 
     display: str
@@ -67,6 +69,7 @@ class Entry:
     exact: frozenset[str]
     names: frozenset[str]
     row: Mapping[str, str] = field(default_factory=dict, compare=False)
+    fields: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -230,7 +233,8 @@ def _entry(header: Sequence[str], fields: Sequence[str | None], row: Sequence[st
     if not display:
         return None
     cells = [*row, *[""] * len(header)][: len(header)]
-    return Entry(display, number, frozenset(exact), names, dict(zip(header, cells, strict=True)))
+    by_column = dict(zip(header, cells, strict=True))
+    return Entry(display, number, frozenset(exact), names, by_column, values)
 
 
 def _plain_entry(row: Sequence[str]) -> Entry:
@@ -243,7 +247,16 @@ def _plain_entry(row: Sequence[str]) -> Entry:
     names = frozenset(form for cell in named for form in name_forms(cell)) | together
     shown = " ".join(named[:2]) if len(named) == 2 and all(c.isascii() for c in named) else ""
     display = shown or (named or cells)[0]
-    return Entry(display, "", frozenset(exact), names, {str(n): c for n, c in enumerate(row, 1)})
+    by_column = {str(n): c for n, c in enumerate(row, 1)}
+    return Entry(display, "", frozenset(exact), names, by_column, _plain_fields(cells, named))
+
+
+def _plain_fields(cells: Sequence[str], named: Sequence[str]) -> dict[str, str]:
+    """The number and the address in a row without header."""
+    codes = [cell for cell in cells if cell not in named and "@" not in cell]
+    addresses = [cell for cell in cells if "@" in cell]
+    found = {"student_number": codes, "email": addresses}
+    return {key: values[0] for key, values in found.items() if values}
 
 
 def _kind(header: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ import io
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from parlab.grade.report.tables import csv_text
@@ -30,7 +30,9 @@ _IDENTIFIER = ("identifier", "标识符", "识别号", "編號", "識別號")
 _GRADE = ("grade", "成绩", "分数", "評分", "成績")
 _MOST = ("maximum grade", "最高成绩", "最高分", "最高分数", "最高成績")
 _COMMENTS = ("feedback comments", "反馈评论", "反馈意见", "評語回饋", "回饋評語")
+_PLATFORMS = ("moodle", "canvas")
 _CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Integration ID", "Root Account")
+_SIS = ("SIS User ID", "SIS Login ID")
 NBGRADER = (
     "assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email",
     "raw_score", "late_submission_penalty", "score", "max_score",
@@ -49,10 +51,32 @@ class RosterLike(Protocol):
 
 @dataclass(frozen=True)
 class Student:
-    """What the platform knows of a student: its number, and the roster's row."""
+    """What is known of a student beside the submission.
+
+    Attributes:
+        number: a platform's own number.
+        row: the roster's row, column → value.
+        platform: whose number it is: ``moodle``, ``canvas``, or another list's.
+        fields: the roster's values by their meaning (see ``roster.Entry``).
+    """
 
     number: str
     row: Mapping[str, str]
+    platform: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def code(self) -> str:
+        """What the school calls the student by: student number, else login; empty if unknown."""
+        own = "" if self.platform in _PLATFORMS else self.fields.get("number", "")
+        return self.fields.get("student_number") or self.fields.get("login") or own
+
+    def number_at(self, platform: str) -> str:
+        """The number at one platform; that of another means somebody else there."""
+        return self.number if self.platform == platform else ""
+
+
+_NOBODY = Student("", {})
 
 
 def moodle_csv(
@@ -76,7 +100,7 @@ def moodle_csv(
         lines = [
             [
                 row.graded.display,
-                _number_of(students, row) or row.graded.student,
+                _code(students, row),
                 _cell(row.total),
                 _comment(feedback.get(row.graded.student, "")),
             ]
@@ -124,7 +148,7 @@ def moodle_zip(
     Args:
         pages: student key → the page's HTML.
     """
-    numbered = [(row, _number_of(students, row)) for row in rows]
+    numbered = [(row, _participant(students, row)) for row in rows]
     if not any(digits for _, digits in numbered):
         return None
     data = io.BytesIO()
@@ -152,18 +176,26 @@ def canvas_csv(
     exported = roster is not None and roster.kind == "canvas"
     header = list(roster.header) if exported and roster else []
     kept = [name for name in header if name in _CANVAS] or ["Student", "ID"]
+    if not exported and any(known.code for known in students.values()):
+        kept += _SIS
     kept.append("Section")
     title = _assignment(header, lesson)
     lines: list[list[object]] = [
         ["    Points Possible", *[""] * (len(kept) - 1), _cell(most)],
     ]
     for row in rows:
-        known = students.get(row.graded.student, Student("", {}))
-        given = dict(known.row) if exported else {}
+        known = students.get(row.graded.student, _NOBODY)
+        given = dict(known.row) if exported else _sis(known)
         given.setdefault("Student", row.graded.display)
-        given.setdefault("ID", known.number)
+        given.setdefault("ID", known.number_at("canvas"))
         lines.append([*(given.get(name, "") for name in kept), _cell(row.total)])
     return csv_text([*kept, title], lines, bom=False)
+
+
+def _sis(known: Student) -> dict[str, str]:
+    """The columns by which Canvas finds a student whose ID is not known."""
+    return {"SIS User ID": known.fields.get("student_number", ""),
+            "SIS Login ID": known.fields.get("login", "")}  # fmt: skip
 
 
 def _assignment(header: Sequence[str], lesson: str) -> str:
@@ -185,17 +217,17 @@ def nbgrader_csv(
     """As ``nbgrader export`` writes it; a student without a total has empty scores."""
     lines = []
     for row in rows:
-        known = students.get(row.graded.student, Student("", {})).row
+        known = students.get(row.graded.student, _NOBODY).fields
         score = _cell(row.total)
         lines.append(
             [
                 lesson,
                 "",
                 "",
-                _first(known, "id", "student_id") or row.graded.student,
-                _first(known, "last_name", "last name", "surname"),
-                _first(known, "first_name", "first name"),
-                _first(known, "email", "email address"),
+                _code(students, row),
+                known.get("last", ""),
+                known.get("first", ""),
+                known.get("email", ""),
                 score,
                 0,
                 score,
@@ -205,17 +237,21 @@ def nbgrader_csv(
     return csv_text(NBGRADER, lines, bom=False)
 
 
-def _number_of(students: Mapping[str, Student], row: Row) -> str:
-    """The platform's number of a student: digits alone, else empty."""
-    known = students.get(row.graded.student)
-    if known is None:
-        return ""
+def _code(students: Mapping[str, Student], row: Row) -> str:
+    """The student's number or login; the key, where neither is known."""
+    return students.get(row.graded.student, _NOBODY).code or row.graded.student
+
+
+def _participant(students: Mapping[str, Student], row: Row) -> str:
+    """Moodle's number of a student: digits alone, else empty."""
+    known = students.get(row.graded.student, _NOBODY)
     for name, value in known.row.items():
         if name.strip().lstrip("\ufeff").lower() in _IDENTIFIER:
             digits = re.search(r"(\d+)\s*$", value)
             if digits:
                 return digits[1]
-    return known.number if known.number.isdecimal() else ""
+    number = known.number_at("moodle")
+    return number if number.isdecimal() else ""
 
 
 def _find(header: Sequence[str], names: Sequence[str]) -> int | None:
@@ -223,11 +259,6 @@ def _find(header: Sequence[str], names: Sequence[str]) -> int | None:
         if name.strip().lstrip("\ufeff").lower() in names:
             return index
     return None
-
-
-def _first(known: Mapping[str, str], *names: str) -> str:
-    lower = {name.strip().lower(): value for name, value in known.items()}
-    return next((lower[name] for name in names if lower.get(name)), "")
 
 
 def _float(text: str) -> float:
