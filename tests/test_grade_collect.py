@@ -424,6 +424,16 @@ def test_what_cannot_be_graded_at_all_is_said(tmp_path: Path) -> None:
     assert one(collect(ROOT / "notebooks" / f"{COURSE.name}.ipynb", COURSE)).content
 
 
+@pytest.mark.parametrize("content", [b"no zip at all", zipped({"ann.ipynb": EXERCISE})[:-900], b""])
+def test_an_archive_that_is_damaged_itself_is_said_in_a_line(
+    content: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "class.zip").write_bytes(content)
+    with pytest.raises(NothingToCollect, match="class.zip: .*damaged.*download it again") as said:
+        collect(tmp_path / "class.zip", COURSE)
+    assert "class.zip：压缩包坏了" in str(said.value) and "\n" not in str(said.value)
+
+
 # ------------------------------------------------------------ rosters
 MOODLE = "Identifier,Full name,Email address\nParticipant 7,Ann Smith,ann@x.edu\n"
 CANVAS = (

@@ -6,8 +6,8 @@ import json
 import os
 import re
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from parlab.grade.report.picture import draw
 from parlab.grade.report.statistics import of_class
 from parlab.grade.report.visible import cell, visible
 from parlab.grade.report.words import _WORDS
+from parlab.grade.roster import parse_roster
 from parlab.grade.rows import Row, make_rows
 from parlab.grade.session import grade_class
 from parlab.grade.texts import NOTES, STATUS, say
@@ -211,6 +212,7 @@ def test_grades_json_holds_everything(exam: Exam, rows: list[Row]) -> None:
 class Roster:
     kind: str
     header: tuple[str, ...]
+    possible: Mapping[str, str] = field(default_factory=dict)
 
 
 MOODLE = (
@@ -243,7 +245,7 @@ def test_moodle_s_worksheet_comes_back_filled_in(exam: Exam, rows: list[Row]) ->
     lines = read_csv(text)
     assert lines[0] == [name.removeprefix("\ufeff") for name in MOODLE]
     assert lines[1][0] == "Participant 700" and lines[1][4] == "100"
-    assert lines[1][8] == "'-"  # Moodle reads it as no date, as it does "-"
+    assert lines[1][8] == "-"  # Moodle's own word for no date
     assert lines[4][9].startswith("partly right; TODO 1: 28/40;")
     assert lines[-1][4] == ""  # nothing handed in: no zero
 
@@ -260,7 +262,7 @@ def test_moodle_in_chinese_is_understood(rows: list[Row]) -> None:
         "wang": lms.Student("", dict(zip(header, ("参与者7", "王", "", "-", ""), strict=True)))
     }
     text = lms.moodle_csv(rows, known, Roster("moodle", header), LESSON, 100, {"wang": "<b>"})
-    assert read_csv(text)[1:] == [["参与者7", "王", "100", "'-", "&lt;b&gt;"]]
+    assert read_csv(text)[1:] == [["参与者7", "王", "100", "-", "&lt;b&gt;"]]
 
 
 def test_moodle_s_feedback_zip_has_a_folder_a_student(rows: list[Row]) -> None:
@@ -298,6 +300,18 @@ def test_canvas_gets_its_columns_and_this_assignment_alone(rows: list[Row]) -> N
     assert lines[1][0].strip() == "Points Possible" and lines[1][-1] == "100"
     assert lines[2] == ["Wang", "71", "s1", "w", "A", "100"]
     assert lines[-1][-1] == ""
+
+
+def test_canvas_s_own_points_are_kept(rows: list[Row]) -> None:
+    text = (
+        f"Student,ID,Section,Quiz (11),{LESSON} (4242)\n    Points Possible,,,5,10\nWang,71,A,,\n"
+    )
+    roster = parse_roster(text)
+    text = lms.canvas_csv(rows, {}, roster, LESSON, 100)
+    assert "    Points Possible,,,10\r\n" in text
+    lines = read_csv(text)
+    anna = next(line for line in lines if line[0] == "Anna Müller")
+    assert anna[-1] == "8.8" and lines[-1][-1] == ""
 
 
 @pytest.mark.parametrize(

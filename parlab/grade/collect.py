@@ -15,6 +15,7 @@ from parlab.grade.damaged import NotANotebook, Parsed, parse, slim
 from parlab.grade.rebuild import belongs_to
 from parlab.grade.roster import Entry, Roster, load_roster
 from parlab.grade.students import Identity, show_name, unique_names
+from parlab.grade.texts import LANGUAGES, say
 from parlab.grade.types import Note, Submission
 from parlab.grade.walk import EMPTY, Found, walk
 from parlab.grade.whose import Student, by_student, inside_wrapper, newest_first
@@ -84,8 +85,11 @@ def collect(path: Path, course: Course, roster: Path | None = None) -> Collectio
     """
     classlist = load_roster(roster) if roster else None
     if not path.exists():
-        raise NothingToCollect(f"{path} 不存在 | does not exist")
-    found, wrapper = inside_wrapper(list(walk(path)), course)
+        raise NothingToCollect(
+            f"{path} 不存在：请核对路径，给出收上来的文件夹或 zip"
+            " | does not exist: check the path, give the folder or zip that was handed in"
+        )
+    found, wrapper = inside_wrapper(_walked(path), course)
     submitted = (wrapper or path.resolve().name) == "submitted"
     notes: list[Note] = []
     students, aside = by_student(found, course, classlist, submitted, notes)
@@ -101,6 +105,25 @@ def collect(path: Path, course: Course, roster: Path | None = None) -> Collectio
     rules = {student.identity.rule for student in students}
     layout = rules.pop() if len(rules) == 1 else "mixed"
     return _collected(students, classlist, course, layout, notes)
+
+
+def _walked(path: Path) -> list[Found]:
+    """Everything below the path.
+
+    Raises:
+        NothingToCollect: the folder or archive itself cannot be read.
+    """
+    found = list(walk(path))
+    for item in found:
+        if not item.parts and item.problem:
+            chinese, english = (say(item.problem, language) for language in LANGUAGES)
+            remedy = ("请重新下载", "download it again")
+            if path.is_dir():
+                remedy = ("请检查权限", "check its permissions")
+            raise NothingToCollect(
+                f"{path}：{chinese}{remedy[0]}。 | {path}: {english} Remedy: {remedy[1]}."
+            )
+    return found
 
 
 def _collected(

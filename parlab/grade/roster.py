@@ -80,11 +80,13 @@ class Roster:
         kind: ``moodle``, ``canvas``, ``nbgrader``, ``table`` or ``list``.
         header: the columns as the file names them.
         entries: its students, in the file's order.
+        possible: Canvas's row of points possible, column → value; empty without one.
     """
 
     kind: str
     header: tuple[str, ...]
     entries: tuple[Entry, ...]
+    possible: Mapping[str, str] = field(default_factory=dict)
 
     def match(self, name: str, number: str = "", rule: str = "") -> tuple[int, ...]:
         """Indices of the students that fit at the first step where any does; empty for nobody.
@@ -187,7 +189,7 @@ def parse_roster(text: str) -> Roster:
     kept = tuple(dict.fromkeys(entry for entry in entries if entry))
     if not kept:
         raise ValueError("no row below the header holds a name")
-    return Roster(_kind(header), header, kept)
+    return Roster(_kind(header), header, kept, _possible(header, rows[1:]))
 
 
 def plain(text: str) -> str:
@@ -235,6 +237,14 @@ def _entry(header: Sequence[str], fields: Sequence[str | None], row: Sequence[st
     cells = [*row, *[""] * len(header)][: len(header)]
     by_column = dict(zip(header, cells, strict=True))
     return Entry(display, number, frozenset(exact), names, by_column, values)
+
+
+def _possible(header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, str]:
+    """Canvas's row of points possible, which stands before the students."""
+    for row in rows:
+        if row and plain(row[0]) == _NOT_STUDENTS[0]:
+            return dict(zip(header, row, strict=False))
+    return {}
 
 
 def _plain_entry(row: Sequence[str]) -> Entry:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from parlab.grade.report.tables import csv_text
-from parlab.grade.report.visible import one_line
+from parlab.grade.report.visible import Exact, one_line
 from parlab.grade.rows import Row, number
 
 # Moodle's column names, lower case, in its English and its Chinese language packs.
@@ -47,6 +47,9 @@ class RosterLike(Protocol):
 
     @property
     def header(self) -> tuple[str, ...]: ...
+
+    @property
+    def possible(self) -> Mapping[str, str]: ...
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ def _worksheet_line(
     feedback: Mapping[str, str],
 ) -> list[object]:
     grade, comments = _find(header, _GRADE), _find(header, _COMMENTS)
-    line: list[object] = [known.get(name, "") for name in header]
+    line: list[object] = [_kept(known.get(name, "")) for name in header]
     if row.total is None:
         return line
     limit = _find(header, _MOST)
@@ -172,7 +175,11 @@ def canvas_csv(
     lesson: str,
     most: float,
 ) -> str:
-    """A gradebook with this one assignment; students without a total have an empty cell."""
+    """A gradebook with this one assignment; students without a total have an empty cell.
+
+    Args:
+        most: the points of the whole lesson; scaled to the assignment's, where those differ.
+    """
     exported = roster is not None and roster.kind == "canvas"
     header = list(roster.header) if exported and roster else []
     kept = [name for name in header if name in _CANVAS] or ["Student", "ID"]
@@ -180,15 +187,18 @@ def canvas_csv(
         kept += _SIS
     kept.append("Section")
     title = _assignment(header, lesson)
+    top = _float(roster.possible.get(title, "")) if roster else 0.0
+    scale = top / most if top and most else 1.0
     lines: list[list[object]] = [
-        ["    Points Possible", *[""] * (len(kept) - 1), _cell(most)],
+        [Exact("    Points Possible"), *[""] * (len(kept) - 1), _cell(top or most)],
     ]
     for row in rows:
         known = students.get(row.graded.student, _NOBODY)
         given = dict(known.row) if exported else _sis(known)
         given.setdefault("Student", row.graded.display)
         given.setdefault("ID", known.number_at("canvas"))
-        lines.append([*(given.get(name, "") for name in kept), _cell(row.total)])
+        total = None if row.total is None else round(row.total * scale, 2)
+        lines.append([*(given.get(name, "") for name in kept), _cell(total)])
     return csv_text([*kept, title], lines, bom=False)
 
 
@@ -272,6 +282,11 @@ def _cell(value: float | None) -> Any:
     if value is None:
         return ""
     return int(value) if value == int(value) else value
+
+
+def _kept(value: str) -> str:
+    """A cell of the platform's own file; its dash for "no date" is no formula."""
+    return Exact(value) if value == "-" else value
 
 
 def _comment(text: str) -> str:
