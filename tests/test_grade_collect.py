@@ -559,6 +559,18 @@ def test_a_roster_s_values_are_known_by_their_meaning(text: str, known: dict[str
     assert {key: entry.fields.get(key) for key in known} == known
 
 
+def test_a_roster_that_comes_later_leaves_the_earlier_keys_known(tmp_path: Path) -> None:
+    folder = tmp_path / "class"
+    put(folder, f"Syn Tax_1008_{COURSE.name}.ipynb", f"Ann_1009_{COURSE.name}.ipynb")
+    before = collect(folder, COURSE).people
+    assert set(before) == {"Syn_Tax_1008", "Ann_1009"}
+    (tmp_path / "r.csv").write_text("name,student id,email\nSyn Tax,1008,st@x\nAnn,1009,ann@x\n")
+    after = collect(folder, COURSE, tmp_path / "r.csv").people
+    assert set(after) == {"Syn_Tax", "Ann"}
+    for word in ("Syn_Tax_1008", "1008", "st@x", f"Syn Tax_1008_{COURSE.name}.ipynb"):
+        assert [key for key, person in after.items() if word in person.others] == ["Syn_Tax"]
+
+
 def test_a_number_is_known_as_the_platform_s_whose_it_is(tmp_path: Path) -> None:
     put(tmp_path, "class/Ann Smith.ipynb")
     (tmp_path / "canvas.csv").write_text(CANVAS)

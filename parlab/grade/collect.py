@@ -6,7 +6,7 @@ change, then by the number that copies carry, then by name. The others are named
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parlab.grade.archives import Unreadable
@@ -18,7 +18,7 @@ from parlab.grade.students import Identity, show_name, unique_names
 from parlab.grade.texts import LANGUAGES, say
 from parlab.grade.types import Note, Submission
 from parlab.grade.walk import EMPTY, Found, walk
-from parlab.grade.whose import Student, by_student, inside_wrapper, newest_first
+from parlab.grade.whose import Student, by_student, inside_wrapper, newest_first, other_names
 
 _TRIED = 20  # notebooks of one student that are read at most, the newest first
 _SHOWN = 5
@@ -40,6 +40,7 @@ class Person:
         late: whether the LMS marked it as late.
         row: the roster's row, column → value; empty without a roster.
         fields: the roster's values by their meaning (see ``roster.Entry``).
+        others: what else may stand for the student: numbers, files, the key without this roster.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Person:
     row: Mapping[str, str] = field(default_factory=dict)
     platform: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
+    others: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,10 @@ def _collected(
     rows: list[tuple[Person, Student | None, int | None]] = []
     for student in students:
         entry = entries[student.entry] if student.entry is not None else None
-        rows.append((_person(student, entry, roster), student, student.entry))
+        person = replace(
+            _person(student, entry, roster), others=other_names(student, entry, course)
+        )
+        rows.append((person, student, student.entry))
     rows += [(_person(None, entries[index], roster), None, index) for index in absent]
     rows.sort(key=lambda row: (row[0].name.casefold(), row[0].number, row[1] is None))
     keys = unique_names([(person.name, person.number) for person, _, _ in rows])
