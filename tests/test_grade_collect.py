@@ -2,6 +2,8 @@
 
 import io
 import os
+import random
+import re
 import shutil
 import socket
 import struct
@@ -514,8 +516,42 @@ def test_what_is_no_roster_is_refused(content: bytes, word: str, tmp_path: Path)
     (tmp_path / "r.csv").write_bytes(content)
     with pytest.raises(RosterUnreadable, match=word):
         load_roster(tmp_path / "r.csv")
-    with pytest.raises(RosterUnreadable, match="cannot be read"):
+    with pytest.raises(RosterUnreadable, match="does not exist: check the path"):
         load_roster(tmp_path / "none.csv")
+    with pytest.raises(RosterUnreadable, match="cannot be read"):
+        load_roster(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        (b"No.;Nom;Matricule\n1;Ann;77\n2;Bob;78\n", "recognised: No., Nom, Matricule; I know"),
+        (bytes(range(256)) * 4, "is no text"),
+        (random.Random(1).randbytes(900), "is no text"),
+        ((ROOT / "pyproject.toml").read_bytes(), "is no list of students"),
+        (EXERCISE, "is no list of students"),
+    ],
+    ids=["columns", "bytes", "random", "toml", "notebook"],
+)
+def test_what_is_another_table_or_none_is_no_list_of_names(
+    content: bytes, word: str, tmp_path: Path
+) -> None:
+    (tmp_path / "r.csv").write_bytes(content)
+    with pytest.raises(RosterUnreadable, match=re.escape(word)):
+        load_roster(tmp_path / "r.csv")
+
+
+def test_row_numbers_and_short_numbers_are_nobody_s() -> None:
+    found = parse_roster(
+        "1,<script>alert(1)</script>\n2,Ann Smith\n3,Bob Jones\n4,安\n5,李\n6,Cy\n"
+    )
+    assert [entry.display for entry in found.entries][1:3] == ["Ann Smith", "Bob Jones"]
+    assert found.match("<script>alert(1)</script>") == (0,)
+    assert found.match("alert(1)") == found.match("1") == found.match("hw 2") == ()
+    table = parse_roster("name,student id\nAnn,7\nBob,20261\n")
+    assert (
+        table.match("x_7_x") == () and table.match("7") == (0,) and table.match("x_20261") == (1,)
+    )
 
 
 # ------------------------------------------------------------ the sample class

@@ -18,7 +18,7 @@ from parlab.grade.report import pages
 from parlab.grade.report.lms import Student
 from parlab.grade.report.write import Handout, write
 from parlab.grade.request import Request
-from parlab.grade.roster import RosterUnreadable
+from parlab.grade.roster import Roster, RosterUnreadable
 from parlab.grade.session import grade_class
 from parlab.grade.state import keep_lesson, lesson_in
 from parlab.grade.students import show_name
@@ -61,6 +61,8 @@ def _run(request: Request, warm: Callable[[], Warm], say: Say) -> bool:
     request.out.mkdir(parents=True, exist_ok=True)
     keep_lesson(request.out, course.name)
     count = len(collection.submissions)
+    if collection.roster and collection.roster.kind == "list":
+        say(_list_of(request.roster, collection.roster, chinese))
     say(f"{count} 份提交 · {course.name}" if chinese else f"{count} submissions · {course.name}")
     try:
         results = _grade(request, warm(), course, exam, collection, say)
@@ -98,6 +100,17 @@ def _check_lesson(out: Path, lesson: str) -> None:
             f"--out {out} 里是 {held} 的成绩和改分：请换一个文件夹，例如 --out {fresh}"
             f" | holds the grades and corrections of {held}: choose another, as --out {fresh}"
         )
+
+
+def _list_of(path: Path | None, roster: Roster, chinese: bool) -> str:
+    """What a roster without column names was taken for."""
+    people, first = len(roster.entries), show_name(roster.entries[0].display)
+    return (
+        f"名单 {path} 没有列名，按每行一位学生读：{people} 位，第一位是 {first}"
+        if chinese
+        else f"roster {path} has no column names, a line was taken for a student: {people}, the "
+        f"first is {first}"
+    )
 
 
 def _of_other_lessons(results: Sequence[Graded], chinese: bool) -> list[str]:
