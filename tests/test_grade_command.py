@@ -51,7 +51,12 @@ def test_limits_that_are_none_are_refused(text: str) -> None:
         (["--lesson", "04", "--points", "1,2"], "--points has 2 numbers"),
         (["--lesson", "04", "--limits", "x=1"], "--limits x=1"),
         (["--lesson", "04", "--jobs", "-2"], "--jobs -2"),
-        (["--lesson", "04", "--roster", "nowhere.csv"], "nowhere.csv"),
+        (["--lesson", "04", "--jobs", "0"], "--jobs 0: write a whole number, 1 or more"),
+        (["--lesson", "04", "--jobs", "two"], "--jobs two"),
+        (["--lesson", "04", "--seed", "abc"], "--seed abc: write a whole number, 0 or more"),
+        (["--lesson", "04", "--out", "README.md"], "README.md is a file: give a folder"),
+        (["--lesson", "04", "--out", "README.md/x"], "README.md is a file: give a folder"),
+        (["--lesson", "04", "--roster", "nowhere.csv"], "nowhere.csv does not exist: check the"),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_a_line(
