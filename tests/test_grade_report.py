@@ -6,8 +6,8 @@ import json
 import os
 import re
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from parlab.grade.report.picture import draw
 from parlab.grade.report.statistics import of_class
 from parlab.grade.report.visible import cell, visible
 from parlab.grade.report.words import _WORDS
+from parlab.grade.roster import parse_roster
 from parlab.grade.rows import Row, make_rows
 from parlab.grade.session import grade_class
 from parlab.grade.texts import NOTES, STATUS, say
@@ -211,6 +212,7 @@ def test_grades_json_holds_everything(exam: Exam, rows: list[Row]) -> None:
 class Roster:
     kind: str
     header: tuple[str, ...]
+    possible: Mapping[str, str] = field(default_factory=dict)
 
 
 MOODLE = (
@@ -243,7 +245,7 @@ def test_moodle_s_worksheet_comes_back_filled_in(exam: Exam, rows: list[Row]) ->
     lines = read_csv(text)
     assert lines[0] == [name.removeprefix("\ufeff") for name in MOODLE]
     assert lines[1][0] == "Participant 700" and lines[1][4] == "100"
-    assert lines[1][8] == "'-"  # Moodle reads it as no date, as it does "-"
+    assert lines[1][8] == "-"  # Moodle's own word for no date
     assert lines[4][9].startswith("partly right; TODO 1: 28/40;")
     assert lines[-1][4] == ""  # nothing handed in: no zero
 
@@ -260,7 +262,7 @@ def test_moodle_in_chinese_is_understood(rows: list[Row]) -> None:
         "wang": lms.Student("", dict(zip(header, ("参与者7", "王", "", "-", ""), strict=True)))
     }
     text = lms.moodle_csv(rows, known, Roster("moodle", header), LESSON, 100, {"wang": "<b>"})
-    assert read_csv(text)[1:] == [["参与者7", "王", "100", "'-", "&lt;b&gt;"]]
+    assert read_csv(text)[1:] == [["参与者7", "王", "100", "-", "&lt;b&gt;"]]
 
 
 def test_moodle_s_feedback_zip_has_a_folder_a_student(rows: list[Row]) -> None:
@@ -300,6 +302,18 @@ def test_canvas_gets_its_columns_and_this_assignment_alone(rows: list[Row]) -> N
     assert lines[-1][-1] == ""
 
 
+def test_canvas_s_own_points_are_kept(rows: list[Row]) -> None:
+    text = (
+        f"Student,ID,Section,Quiz (11),{LESSON} (4242)\n    Points Possible,,,5,10\nWang,71,A,,\n"
+    )
+    roster = parse_roster(text)
+    text = lms.canvas_csv(rows, {}, roster, LESSON, 100)
+    assert "    Points Possible,,,10\r\n" in text
+    lines = read_csv(text)
+    anna = next(line for line in lines if line[0] == "Anna Müller")
+    assert anna[-1] == "8.8" and lines[-1][-1] == ""
+
+
 @pytest.mark.parametrize(
     ("titles", "chosen"),
     [
@@ -326,6 +340,33 @@ def test_nbgrader_s_columns(rows: list[Row]) -> None:
     assert tuple(lines[0]) == lms.NBGRADER
     anna = next(line for line in lines if line[3] == "anna")
     assert anna[0] == LESSON and anna[7] == anna[9] == "88" and anna[10] == "100"
+
+
+@pytest.mark.parametrize(
+    ("known", "number", "canvas_id"),
+    [
+        (lms.Student("", {}, "table", {"student_number": "2026001"}), "2026001", ""),
+        (lms.Student("", {}, "list", {"student_number": "2026001"}), "2026001", ""),
+        (lms.Student("71", {}, "canvas", {"student_number": "S1", "number": "71"}), "S1", "71"),
+        (lms.Student("7", {}, "moodle", {"number": "Participant 7"}), "wang", ""),
+        (lms.Student("7", {}, "moodle", {"student_number": "2026001"}), "2026001", ""),
+        (lms.Student("u1", {}, "nbgrader", {"number": "u1"}), "u1", ""),
+    ],
+)  # fmt: skip
+def test_every_platform_gets_the_student_s_number_and_none_another_s(
+    rows: list[Row], known: lms.Student, number: str, canvas_id: str
+) -> None:
+    students = {"wang": replace(known, fields={**known.fields, "email": "w@x"})}
+    moodle = read_csv(lms.moodle_csv(rows, students, None, LESSON, 100, {}))
+    assert moodle[1][:2] == ["王小明", number] and moodle[2][1] == rows[1].graded.student
+    table = read_csv(lms.nbgrader_csv(rows, students, LESSON, 100))
+    assert (table[1][3], table[1][6]) == (number, "w@x")
+    lines = read_csv(lms.canvas_csv(rows, students, None, LESSON, 100))
+    wang = dict(zip(lines[0], lines[2], strict=True))
+    assert wang["ID"] == canvas_id
+    assert wang.get("SIS User ID", "") == known.fields.get("student_number", "")
+    given_back = lms.moodle_zip(rows, students, {row.graded.student: "x" for row in rows})
+    assert (given_back is not None) == (known.platform == "moodle")
 
 
 # ------------------------------------------------------------------------------------------- pages

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from parlab.grade import corrections
 from parlab.grade.limits import Limits
-from parlab.grade.options import BadOption, parse_limits, parse_points
+from parlab.grade.options import BadOption, parse_limits, parse_points, parse_whole
 
 
 @dataclass(frozen=True)
@@ -53,22 +53,23 @@ def request_of(arguments: argparse.Namespace) -> Request:
     """
     out = Path(arguments.out)
     submissions = Path(arguments.submissions)
-    if arguments.jobs < 0:
-        raise BadOption(f"--jobs {arguments.jobs}: write a number above 0")
+    seed = parse_whole("--seed", arguments.seed, 0)
+    jobs = parse_whole("--jobs", arguments.jobs, 1) if arguments.jobs else _cores()
     if submissions.is_dir() and out.resolve().is_relative_to(submissions.resolve()):
         raise BadOption(
             f"--out {out} lies in {submissions}, which nothing may change: choose another folder"
         )
+    _check_folder(out)
     return Request(
         root=find_root(Path.cwd()),
         submissions=submissions,
         lesson=arguments.lesson,
         out=out,
         roster=Path(arguments.roster) if arguments.roster else None,
-        seed=arguments.seed,
+        seed=seed,
         points=parse_points(arguments.points),
         language=arguments.language,
-        jobs=arguments.jobs or _cores(),
+        jobs=jobs,
         limits=parse_limits(arguments.limits),
         corrections=(
             Path(arguments.corrections) if arguments.corrections else out / corrections.NAME
@@ -76,6 +77,19 @@ def request_of(arguments: argparse.Namespace) -> Request:
         trust=arguments.trust_every_student,
         plain_kernels=arguments.plain_kernels,
     )
+
+
+def _check_folder(out: Path) -> None:
+    """Refuses a place where no folder can be made or written to.
+
+    Raises:
+        BadOption: it is one.
+    """
+    place = next(path for path in (out.absolute(), *out.absolute().parents) if path.exists())
+    if not place.is_dir():
+        raise BadOption(f"--out {out}: {place} is a file: give a folder, as --out grades")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise BadOption(f"--out {out}: nothing may be written in {place}: give another folder")
 
 
 def _cores() -> int:
