@@ -250,7 +250,7 @@ def test_the_first_status_that_applies(
 def test_statuses_stand_in_the_order_of_the_specification() -> None:
     assert STATUSES == (
         "grader_error", "unreadable", "wrong_lesson", "missing_answers", "tampered", "memory",
-        "output_limit", "timeout", "kernel_died", "unfinished", "partial", "ok",
+        "output_limit", "timeout", "kernel_died", "does_not_run", "unfinished", "partial", "ok",
     )  # fmt: skip
 
 

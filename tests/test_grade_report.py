@@ -395,6 +395,34 @@ def test_an_error_s_line_is_shown_and_the_hint_that_fits(exam: Exam, rows: list[
     assert "should be dict, not bool" in text and "Hint" not in text
 
 
+def one(exam: Exam, kind: str, out: Path, **corrections: Any) -> Row:
+    """The row of one submission of this kind."""
+    return make_rows(graded(exam, [submission("sam", kind, "Sam")], out), POINTS, corrections)[0]
+
+
+def test_code_that_does_not_run_is_no_broken_rule(exam: Exam, tmp_path: Path) -> None:
+    """The error comes first; nothing is said of rules that no call could keep or break."""
+    row = one(exam, "todo 1:def validate_mesh_layout(config):\n  x = (\n", tmp_path)
+    assert row.status == "does_not_run" and row.total == 60
+    text = Page(pages.student_page(row, about(exam, "en"))).text
+    first, _, second = text.partition("TODO 2")
+    assert "does not run" in first and "syntax error" in first and "line 2" in first
+    assert "✗" not in text and "<answer>" not in text and "Smallest" not in first
+    assert "everything ran" not in text
+    assert not of_class([row], POINTS, exam.rules).mistakes
+    assert "✗" not in write.summary(row, about(exam, "en"))
+
+
+def test_the_notebook_s_own_line_is_told_where_it_is_known(exam: Exam, tmp_path: Path) -> None:
+    row = one(exam, "todo 1:def validate_mesh_layout(config):\n  x = (\n", tmp_path)
+    values = {"todo": 1, "cell": 33, "line": 2, "message": "'(' was never closed"}
+    row = replace(row, graded=replace(row.graded, notes=(("syntax_error", values),)))
+    text = Page(pages.student_page(row, about(exam, "en"))).text
+    said = "TODO 1 (cell 33) has a syntax error in line 2"
+    assert text.count(said) == 1 and text.index(said) < text.index("TODO 2 ·")
+    assert said in write.summary(row, about(exam, "en"))
+
+
 def test_a_correction_stands_on_the_page(exam: Exam, rows: list[Row]) -> None:
     li = next(row for row in rows if row.graded.student == "li")
     text = Page(pages.student_page(li, about(exam))).text

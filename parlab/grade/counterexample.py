@@ -1,6 +1,7 @@
 """Words a case that came out wrong: the call, what was expected, what came back, and why."""
 
 import pprint
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -132,7 +133,7 @@ def _reasons(case: Case, expected: Result, got: Result | None, source: str) -> l
     if got[0] == "not_plain":
         return [("case_not_plain", {"type": got[1]})]
     if got[0] == "missing":
-        return [(f"case_{got[1]}", {"said": got[2] if len(got) > 2 else ""})]
+        return [(f"case_{got[1]}", {"said": _without_file(got[2]) if len(got) > 2 else ""})]
     if got[0] == "broken":
         return [(f"case_ranks_{got[1]}", {})]
     notes: list[Note] = []
@@ -143,6 +144,11 @@ def _reasons(case: Case, expected: Result, got: Result | None, source: str) -> l
     elif expected[0] == "value" and case.call != "run_ranks":
         notes += _looks(_focused(case, got[1]), _focused(case, expected[1]))
     return notes
+
+
+def _without_file(said: str) -> str:
+    """An error's text with the line alone, where Python names a file that the student never saw."""
+    return re.sub(r"\(<[^<>]*>, line (\d+)\)", r"(line \1)", said)
 
 
 def _raised(got: Result, source: str) -> list[Note]:

@@ -79,6 +79,14 @@ STATUS = {
             "the kernel was gone half-way. Remove calls such as exit, quit or os._exit.",
         ),
     ),
+    "does_not_run": (
+        ("代码运行不了", "does not run"),
+        (
+            "有 TODO 的代码运行不了，函数一次也没有被调用。先改好下面的错误。",
+            "the code of a TODO does not run, so its function was never called. Mend the error "
+            "below first.",
+        ),
+    ),
     "unfinished": (
         ("没有做完", "unfinished"),
         (

@@ -13,6 +13,7 @@ from parlab.grade.corrections import TOTAL, Correction
 from parlab.grade.graded import RuleResult, TodoResult
 from parlab.grade.report.picture import data_uri
 from parlab.grade.report.statistics import ClassStatistics
+from parlab.grade.report.told import NO_FUNCTION, notes_of
 from parlab.grade.report.visible import visible
 from parlab.grade.report.words import words
 from parlab.grade.rows import NOT_HANDED_IN, Row, number
@@ -76,7 +77,8 @@ def _sentence(text: str) -> str:
 def student_page(row: Row, about: About) -> str:
     """One student's feedback."""
     todos = [_todo(todo, about, row, index) for index, todo in enumerate(row.graded.todos)]
-    notes = (*row.graded.found, *row.graded.notes)
+    on_cards = [note for todo in row.graded.todos for note in notes_of(row, todo.todo, NO_FUNCTION)]
+    notes = [note for note in (*row.graded.found, *row.graded.notes) if note not in on_cards]
     return (
         _environment()
         .get_template("student.html")
@@ -180,13 +182,22 @@ def _todo(todo: TodoResult, about: About, row: Row, index: int) -> dict[str, Any
         "correction": correction,
         "trouble": status_text(todo.trouble, about.language) if todo.trouble else "",
         "rules": results,
-        "failure": todo.failure,
+        "failure": None if todo.trouble == "does_not_run" else todo.failure,
+        "no_function": _no_function(todo, row, about.language),
         "failing": _in(failing.text, about.language) if failing else "",
         "hint": _in(failing.hint, about.language) if failing else "",
         "reasons": _said(todo.failure.reasons, about.language) if todo.failure else [],
         "check_differs": todo.check == "passed" and todo.failure is not None,
         "bar": _percent(row.points[index], about.points[todo.todo]),
     }
+
+
+def _no_function(todo: TodoResult, row: Row, language: str) -> list[str]:
+    """Why there is nothing to call: what was found in the notebook, else what running it said."""
+    notes = notes_of(row, todo.todo, NO_FUNCTION)
+    if not notes and todo.trouble == "does_not_run" and todo.failure:
+        notes = list(todo.failure.reasons)
+    return _said(notes, language)
 
 
 def _broken_input(todo: TodoResult, rules: Mapping[str, Rule]) -> Rule | None:

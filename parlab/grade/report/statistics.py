@@ -128,6 +128,7 @@ def broken_rules(row: Row, rules: Mapping[int, Sequence[Rule]]) -> list[tuple[in
     return [
         (todo.todo, by_key[todo.todo, result.key])
         for todo in row.graded.todos
+        if not todo.trouble  # it was stopped half-way: rules fail that it never came to
         for result in todo.rules
         if not result.passed and (todo.todo, result.key) in by_key
     ]
