@@ -28,7 +28,7 @@ from parlab.grade.report.words import _WORDS
 from parlab.grade.rows import Row, make_rows
 from parlab.grade.session import grade_class
 from parlab.grade.texts import NOTES, STATUS, say
-from parlab.grade.types import STATUSES, Submission
+from parlab.grade.types import STATUSES, Note, Submission
 
 LESSON = "04_model_internal_parallel"
 FUNCTIONS = {
@@ -435,8 +435,44 @@ def test_the_class_page_names_mistakes_and_who_needs_help(exam: Exam, rows: list
     assert found.handed_in == 20 and found.absent == 1
     assert found.mistakes[0].students >= 4
     assert {one.row.graded.student for one in found.help} == {"kai", "mao", "luo"}
-    assert {row.graded.student for row in found.to_look_at} == {"kai", "luo", "mao", "nora"}
+    look = {row.graded.student for row, _ in found.to_look_at}
+    assert look == {"kai", "luo", "mao", "nora", "chen", "jin"}
     assert "Commonest mistakes" in text and "Who needs help" in text
+
+
+def noted(row: Row, *notes: Note) -> Row:
+    return replace(row, graded=replace(row.graded, notes=notes))
+
+
+def test_the_teacher_s_notes_are_the_teacher_s(exam: Exam, rows: list[Row]) -> None:
+    """Neither page nor comment tells a student to check the roster, or of a suspicion."""
+    row = noted(rows[0], ("is_solution", {}), ("not_on_roster", {"name": "Bob"}), ("late", {}))
+    told = about(exam, "en")
+    for text in (Page(pages.student_page(row, told)).text, write.summary(row, told)):
+        assert "reference solution" not in text and "roster" not in text
+    assert "late" in Page(pages.student_page(row, told)).text
+    found = of_class([row], POINTS, exam.rules)
+    text = Page(pages.class_page([row], found, told, b"")).text
+    assert "reference solution" in text and "Bob is not on the roster" in text
+
+
+def test_what_needs_an_eye_is_found_whatever_the_status(exam: Exam, rows: list[Row]) -> None:
+    values = {"todo": 1, "function": "f", "cell": 3, "found": ["g"]}
+    edited = {"count": 4, "cells": ["CHECK 3"]}
+    each = [("is_solution", {}), ("renamed", values), ("not_on_roster", {"name": "x"})]
+    odd = [noted(rows[0], note) for note in (*each, ("cells_edited", edited))]
+    found = of_class([*odd, *[noted(rows[0])] * 9], POINTS, exam.rules)
+    assert [row for row, _ in found.to_look_at] == odd
+    assert [notes for _, notes in found.to_look_at] == [row.graded.notes for row in odd]
+
+
+def test_cells_that_a_fix_of_the_course_changed_say_nothing_of_anybody(
+    exam: Exam, rows: list[Row]
+) -> None:
+    everybody = [noted(rows[0], ("cells_edited", {"count": 1, "cells": ["CHECK 3"]}))] * 9
+    assert not of_class(everybody, POINTS, exam.rules).to_look_at
+    text = Page(pages.student_page(everybody[0], about(exam, "en"))).text
+    assert "current version" in text and "edited" not in text and "costs nothing" in text
 
 
 def test_a_class_of_nobody_is_a_page_too(exam: Exam, tmp_path: Path) -> None:

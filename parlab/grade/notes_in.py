@@ -150,7 +150,7 @@ NOTES_IN: dict[str, tuple[str, str]] = {
         "This is no notebook of {wanted}: it holds none of the lesson's functions.",
     ),
     "is_solution": (
-        "三个答案和参考答案完全一样。",
+        "全部答案和参考答案完全一样。",
         "All answers are the reference solution's own code.",
     ),
     # -- which cell is the answer
@@ -197,8 +197,9 @@ NOTES_IN: dict[str, tuple[str, str]] = {
     ),
     # -- the course's own cells
     "cells_edited": (
-        "课程的单元被改动，已恢复（{count} 个）：{cells}。",
-        "Cells of the course were edited and have been restored ({count}): {cells}.",
+        "课程的单元和现在的版本不同，已换成现在的（{count} 个）：{cells}。这不影响得分。",
+        "Cells of the course differ from its current version and were replaced by it ({count}): "
+        "{cells}. This costs nothing.",
     ),
     "cells_deleted": (
         "课程的单元被删除，已恢复（{count} 个）：{cells}。",

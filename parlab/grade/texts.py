@@ -122,10 +122,6 @@ NOTES: Mapping[str, tuple[str, str]] = {
         "另一份提交也叫 {key}：两份都保留，名字加了编号。",
         "another submission is called {key} too: both are kept, this one with a number.",
     ),
-    "is_solution": (
-        "三个答案就是参考答案原样。",
-        "the answers are the reference solution as it stands.",
-    ),
     # the run
     "markers_ignored": (
         "单元 {cell} 里有给检查程序的标记，没有理会。",

@@ -13,7 +13,7 @@ from parlab.grade.corrections import TOTAL, Correction
 from parlab.grade.graded import RuleResult, TodoResult
 from parlab.grade.report.picture import data_uri
 from parlab.grade.report.statistics import ClassStatistics
-from parlab.grade.report.told import NO_FUNCTION, notes_of
+from parlab.grade.report.told import NO_FUNCTION, for_the_student, notes_of
 from parlab.grade.report.visible import visible
 from parlab.grade.report.words import words
 from parlab.grade.rows import NOT_HANDED_IN, Row, number
@@ -77,8 +77,6 @@ def _sentence(text: str) -> str:
 def student_page(row: Row, about: About) -> str:
     """One student's feedback."""
     todos = [_todo(todo, about, row, index) for index, todo in enumerate(row.graded.todos)]
-    on_cards = [note for todo in row.graded.todos for note in notes_of(row, todo.todo, NO_FUNCTION)]
-    notes = [note for note in (*row.graded.found, *row.graded.notes) if note not in on_cards]
     return (
         _environment()
         .get_template("student.html")
@@ -90,7 +88,7 @@ def student_page(row: Row, about: About) -> str:
             status=status_name(row.status, about.language),
             status_text=status_text(row.status, about.language),
             todos=todos if row.status != NOT_HANDED_IN else [],
-            notes=_said(notes, about.language),
+            notes=_said(for_the_student(row), about.language),
             corrected_total=next((c for c in row.corrections if c.item == TOTAL), None),
             computed_total=_sum(row.computed),
         )
@@ -139,9 +137,9 @@ def class_page(
                     row,
                     status_name(row.status, language),
                     "feedback/" + _address(row),
-                    _said(row.graded.notes, language),
+                    _said(said, language),
                 )
-                for row in found.to_look_at
+                for row, said in found.to_look_at
             ],
             notes=_said(notes, language),
             lost=lost,

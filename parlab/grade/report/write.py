@@ -121,7 +121,6 @@ def summary(row: Row, about: pages.About) -> str:
     ]
     broken = [(todo, rule) for todo, rule in broken_rules(row, about.rules) if not rule.about_input]
     parts += [f"TODO {todo} ✗ {rule.text[index]}" for todo, rule in broken[:3]]
-    parts += [say(note, about.language) for note in row.graded.notes if note[0] == "is_solution"]
     return "; ".join(parts)
 
 
