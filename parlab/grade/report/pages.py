@@ -13,7 +13,7 @@ from parlab.grade.corrections import TOTAL, Correction
 from parlab.grade.graded import RuleResult, TodoResult
 from parlab.grade.report.picture import data_uri
 from parlab.grade.report.statistics import ClassStatistics
-from parlab.grade.report.told import NO_FUNCTION, for_the_student, notes_of
+from parlab.grade.report.told import NO_FUNCTION, for_the_student, notes_of, waits
 from parlab.grade.report.visible import visible
 from parlab.grade.report.words import words
 from parlab.grade.rows import NOT_HANDED_IN, Row, number
@@ -166,7 +166,7 @@ _TELLING = {
 def _todo(todo: TodoResult, about: About, row: Row, index: int) -> dict[str, Any]:
     rules = {rule.key: rule for rule in about.rules.get(todo.todo, ())}
     correction = next((c for c in row.corrections if c.item == str(todo.todo)), None)
-    results = [_rule(result, rules, about.language) for result in todo.rules]
+    results = [_rule(result, todo, rules, about) for result in todo.rules]
     failing = rules.get(todo.failure.rule) if todo.failure else None
     if todo.failure and any(key == "case_changed_input" for key, _ in todo.failure.reasons):
         failing = _broken_input(todo, rules) or failing
@@ -214,14 +214,19 @@ def _is_no_matter_of_rules(todo: TodoResult, rules: Mapping[str, Rule]) -> bool:
     return bool(told) and 2 * failed > len(own)
 
 
-def _rule(result: RuleResult, rules: Mapping[str, Rule], language: str) -> dict[str, Any]:
+def _rule(
+    result: RuleResult, todo: TodoResult, rules: Mapping[str, Rule], about: About
+) -> dict[str, Any]:
     rule = rules.get(result.key)
-    waits = bool(rule and rule.about_input and not result.passed and result.right == result.total)
+    whole = sum(one.weight for one in todo.rules)
+    word = words(about.language)
+    why = word["not_counted" if rule and rule.about_input else "not_judged"]
     return {
-        "text": _in(rule.text, language) if rule else result.key,
+        "text": _in(rule.text, about.language) if rule else result.key,
         "passed": result.passed,
-        "waits": waits,
+        "waits": why if waits(result, todo.rules, rules) else "",
         "count": f"{result.right}/{result.total}",
+        "points": f"{number(about.points[todo.todo] * result.weight / whole)} {word['points']}",
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from parlab.grade.cases import Rule
-from parlab.grade.report.told import to_look_at
+from parlab.grade.report.told import to_look_at, waits
 from parlab.grade.rows import NOT_HANDED_IN, Row
 from parlab.grade.types import STATUSES, Note
 
@@ -123,14 +123,15 @@ def _todo(rows: Sequence[Row], index: int, points: Mapping[int, float]) -> TodoS
 
 
 def broken_rules(row: Row, rules: Mapping[int, Sequence[Rule]]) -> list[tuple[int, Rule]]:
-    """The rules that a submission breaks, TODO by TODO."""
-    by_key = {(todo, rule.key): rule for todo, some in rules.items() for rule in some}
+    """The rules that a submission breaks, TODO by TODO; not those that could not be judged."""
+    named = {todo: {rule.key: rule for rule in some} for todo, some in rules.items()}
     return [
-        (todo.todo, by_key[todo.todo, result.key])
+        (todo.todo, named[todo.todo][result.key])
         for todo in row.graded.todos
         if not todo.trouble  # it was stopped half-way: rules fail that it never came to
         for result in todo.rules
-        if not result.passed and (todo.todo, result.key) in by_key
+        if not result.passed and result.key in named[todo.todo]
+        if not waits(result, todo.rules, named[todo.todo])
     ]
 
 

@@ -1,8 +1,10 @@
-"""Which of a submission's notes stand where: the student reads some, the teacher all."""
+"""What of a result is said where: the student reads some notes, the teacher all."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from parlab.grade.cases import Rule
+from parlab.grade.graded import RuleResult
 from parlab.grade.rows import Row
 from parlab.grade.types import Note
 
@@ -38,6 +40,20 @@ def for_the_student(row: Row) -> list[Note]:
 def notes_of(row: Row, todo: int, keys: Collection[str]) -> list[Note]:
     """The submission's notes with one of these keys that are about this TODO."""
     return [note for note in row.graded.notes if note[0] in keys and note[1].get("todo") == todo]
+
+
+def waits(result: RuleResult, results: Sequence[RuleResult], rules: Mapping[str, Rule]) -> bool:
+    """Whether a rule that earns nothing was not judged, rather than broken.
+
+    So it is where values are wrong on which its cases depend; and where no case changed the input,
+    but nothing else is right.
+    """
+    rule = rules.get(result.key)
+    if rule is None or result.passed:
+        return False
+    if rule.about_input:
+        return result.right == result.total
+    return any(one.key in rule.needs and not one.passed for one in results)
 
 
 def to_look_at(rows: Sequence[Row]) -> tuple[tuple[Row, tuple[Note, ...]], ...]:

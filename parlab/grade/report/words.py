@@ -16,6 +16,16 @@ _WORDS: dict[str, tuple[str, str]] = {
     "met": ("满足", "met"),
     "not_met": ("没有满足", "not met"),
     "not_counted": ("有了得分的规则才计入", "counts once another rule is met"),
+    "not_judged": (
+        "没有评：它的用例要用到上面没满足的规则",
+        "not judged: its cases depend on a rule above that is not met",
+    ),
+    "how_points": (
+        "每条规则后面是做对的用例数和这条规则的分：用例全对才得这条的分，错一个就不得；"
+        "各条得到的分加起来就是这个 TODO 的分。",
+        "after each rule stand its cases that came out right and its points: a rule earns its "
+        "points when all of its cases are right, and none otherwise; a TODO's points are the sum.",
+    ),
     "smallest": ("找到的最小反例", "Smallest failing case found"),
     "try_it": (
         "把它复制到 TODO 单元下面的新单元里，自己运行看看：",
