@@ -16,6 +16,7 @@ import pytest
 from browser import FLAGS, chromium
 from grade_fakes import FakeParts, submission
 from lessons import ROOT, answers
+from matplotlib.text import Text
 
 from parlab.grade.cases import find
 from parlab.grade.corrections import Correction
@@ -506,7 +507,7 @@ def test_the_teacher_s_notes_are_the_teacher_s(exam: Exam, rows: list[Row]) -> N
 def test_what_needs_an_eye_is_found_whatever_the_status(exam: Exam, rows: list[Row]) -> None:
     values = {"todo": 1, "function": "f", "cell": 3, "found": ["g"]}
     edited = {"count": 4, "cells": ["CHECK 3"]}
-    each = [("is_solution", {}), ("renamed", values), ("not_on_roster", {"name": "x"})]
+    each: list[Note] = [("is_solution", {}), ("renamed", values), ("not_on_roster", {"name": "x"})]
     odd = [noted(rows[0], note) for note in (*each, ("cells_edited", edited))]
     found = of_class([*odd, *[noted(rows[0])] * 9], POINTS, exam.rules)
     assert [row for row, _ in found.to_look_at] == odd
@@ -520,6 +521,38 @@ def test_cells_that_a_fix_of_the_course_changed_say_nothing_of_anybody(
     assert not of_class(everybody, POINTS, exam.rules).to_look_at
     text = Page(pages.student_page(everybody[0], about(exam, "en"))).text
     assert "current version" in text and "edited" not in text and "costs nothing" in text
+
+
+def test_a_todo_that_a_person_gave_all_points_shows_no_fault(exam: Exam, tmp_path: Path) -> None:
+    for item, points in (("1", 40.0), ("total", 100.0)):
+        row = one(exam, SUM, tmp_path, sam=[Correction("sam", item, points, "accepted", 2)])
+        text = Page(pages.student_page(row, about(exam, "en"))).text
+        assert row.total == 100 and "✗" not in text and "Hint" not in text
+        assert "accepted" in text and "partly right" not in text
+        name = "TODO 1: 40" if item == "1" else "Total: 100"
+        assert f"{name} (accepted)" in tables.notes_text(row, "en")
+    part = one(exam, SUM, tmp_path, sam=[Correction("sam", "1", 39.0, "almost", 2)])
+    assert "✗" in pages.student_page(part, about(exam, "en"))
+
+
+def test_a_file_that_is_none_is_not_said_to_lack_functions(exam: Exam, rows: list[Row]) -> None:
+    mao = next(row for row in rows if row.graded.student == "mao")
+    assert "is not there" not in Page(pages.student_page(mao, about(exam, "en"))).text
+
+
+def test_a_renamed_function_s_card_says_so(exam: Exam, tmp_path: Path) -> None:
+    row = one(exam, "missing", tmp_path)
+    values = {"todo": 2, "function": "right_name", "cell": 3, "found": ["other"]}
+    text = Page(pages.student_page(noted(row, ("renamed", values)), about(exam, "en"))).text
+    assert text.count("must be called right_name") == 1
+    assert text.index("must be called right_name") < text.index("TODO 3 ·")
+    assert "was renamed its name back" in text
+
+
+def test_one_is_not_called_several() -> None:
+    for key in ("without_submission", "left_aside", "magics", "nbval_markers"):
+        values = {"count": 1, "files": ["x"], "lines": ["1"], "tags": "-"}
+        assert not re.search(r"\b1 [a-z]+s\b", say((key, values), "en")), key
 
 
 def test_a_class_of_nobody_is_a_page_too(exam: Exam, tmp_path: Path) -> None:
@@ -563,6 +596,8 @@ def test_everything_is_written_and_old_pages_go(
 def test_the_picture_has_no_small_or_clipped_text(exam: Exam, rows: list[Row]) -> None:
     figure = draw(of_class(rows, POINTS, exam.rules), 100)
     figure.draw_without_rendering()
+    said = " ".join(text.get_text() for text in figure.findobj(Text))
+    assert not re.search("[a-z]{2,}", said)  # it stands on pages in either language
     width, height = figure.bbox.width, figure.bbox.height
     for axes in figure.axes:
         legend = axes.get_legend()

@@ -36,11 +36,11 @@ NOTES_IN: dict[str, tuple[str, str]] = {
     ),
     "left_aside": (
         "有 {count} 个文件不像作业，没有处理：{files}。",
-        "{count} files do not look like submissions and were left aside: {files}.",
+        "Left aside, not looking like submissions ({count}): {files}.",
     ),
     "without_submission": (
         "名单上有 {count} 位学生没有交作业。",
-        "{count} students of the roster handed nothing in.",
+        "On the roster without a submission: {count}.",
     ),
     # -- files that cannot be read
     "too_large": (
@@ -220,11 +220,11 @@ NOTES_IN: dict[str, tuple[str, str]] = {
     # -- what was dropped
     "magics": (
         "去掉了 {count} 行魔法命令或 shell 命令：{lines}。",
-        "{count} lines of magics or shell commands were dropped: {lines}.",
+        "Lines of magics or shell commands were dropped ({count}): {lines}.",
     ),
     "nbval_markers": (
         "去掉了影响检查的标记（注释 {count} 处，标签：{tags}）。",
-        "Markers that influence checking were removed ({count} comments; tags: {tags}).",
+        "Markers that influence checking were removed (in comments: {count}; tags: {tags}).",
     ),
     "cell_too_long": (
         "第 {cell} 个单元有 {count} 个字符，超过上限 {limit}，没有使用。",

@@ -37,9 +37,10 @@ STATUS = {
     "missing_answers": (
         ("缺少答案", "missing answers"),
         (
-            "有的 TODO 单元或函数找不到了。把它从原来的练习里复制回来，再写一遍。",
-            "a TODO cell, or its function, is not there. Copy it back from the exercise and fill "
-            "it in again.",
+            "有的 TODO 找不到函数。看下面的说明：改了名的，改回原来的名字；"
+            "单元没有了的，从原来的练习里复制回来，再写一遍。",
+            "the function of a TODO is not there: see below. Give one that was renamed its name "
+            "back; copy a cell that is gone from the exercise and fill it in again.",
         ),
     ),
     "tampered": (

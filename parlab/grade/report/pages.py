@@ -15,7 +15,7 @@ from parlab.grade.report.picture import data_uri
 from parlab.grade.report.statistics import ClassStatistics
 from parlab.grade.report.told import NO_FUNCTION, for_the_student, notes_of, waits
 from parlab.grade.report.visible import visible
-from parlab.grade.report.words import words
+from parlab.grade.report.words import item_name, words
 from parlab.grade.rows import NOT_HANDED_IN, Row, number
 from parlab.grade.texts import LANGUAGES, say, status_name, status_text
 from parlab.grade.types import Note
@@ -77,6 +77,7 @@ def _sentence(text: str) -> str:
 def student_page(row: Row, about: About) -> str:
     """One student's feedback."""
     todos = [_todo(todo, about, row, index) for index, todo in enumerate(row.graded.todos)]
+    settled = bool(row.corrections) and row.total is not None and row.total >= about.most
     return (
         _environment()
         .get_template("student.html")
@@ -85,8 +86,8 @@ def student_page(row: Row, about: About) -> str:
             about=about,
             row=row,
             icon=_ICON,
-            status=status_name(row.status, about.language),
-            status_text=status_text(row.status, about.language),
+            status=status_name(row.status, about.language) if not settled else "",
+            status_text=status_text(row.status, about.language) if not settled else "",
             todos=todos if row.status != NOT_HANDED_IN else [],
             notes=_said(for_the_student(row), about.language),
             corrected_total=next((c for c in row.corrections if c.item == TOTAL), None),
@@ -142,7 +143,7 @@ def class_page(
                 for row, said in found.to_look_at
             ],
             notes=_said(notes, language),
-            lost=lost,
+            lost=[(one, item_name(one.item, language)) for one in lost],
             files=files,
         )
     )
@@ -163,6 +164,10 @@ _TELLING = {
 }  # fmt: skip
 
 
+# Statuses without a notebook of the lesson in which anything could be missing.
+_NO_LESSON = ("unreadable", "wrong_lesson")
+
+
 def _todo(todo: TodoResult, about: About, row: Row, index: int) -> dict[str, Any]:
     rules = {rule.key: rule for rule in about.rules.get(todo.todo, ())}
     correction = next((c for c in row.corrections if c.item == str(todo.todo)), None)
@@ -180,6 +185,8 @@ def _todo(todo: TodoResult, about: About, row: Row, index: int) -> dict[str, Any
         "correction": correction,
         "trouble": status_text(todo.trouble, about.language) if todo.trouble else "",
         "rules": results,
+        "settled": _is_settled(row, index, about),
+        "unread": row.status in _NO_LESSON,
         "failure": None if todo.trouble == "does_not_run" else todo.failure,
         "no_function": _no_function(todo, row, about.language),
         "failing": _in(failing.text, about.language) if failing else "",
@@ -188,6 +195,14 @@ def _todo(todo: TodoResult, about: About, row: Row, index: int) -> dict[str, Any
         "check_differs": todo.check == "passed" and todo.failure is not None,
         "bar": _percent(row.points[index], about.points[todo.todo]),
     }
+
+
+def _is_settled(row: Row, index: int, about: About) -> bool:
+    """Whether a person gave all points: then what the program found wrong is not shown."""
+    todo = row.graded.todos[index].todo
+    points = {one.item: one.points for one in row.corrections}
+    whole = points.get(TOTAL, 0.0) >= about.most
+    return whole or points.get(str(todo), 0.0) >= about.points[todo]
 
 
 def _no_function(todo: TodoResult, row: Row, language: str) -> list[str]:

@@ -70,9 +70,8 @@ def to_look_at(rows: Sequence[Row]) -> tuple[tuple[Row, tuple[Note, ...]], ...]:
         notes = tuple(
             note
             for note in all_notes(row)
-            if note[0] in _NOTES_TO_SEE
-            and repr(note) not in common
-            or (seen and note in row.graded.notes)
+            if repr(note) not in common
+            and (note[0] in _NOTES_TO_SEE or (seen and note in row.graded.notes))
         )
         if seen or notes:
             found.append((row, notes))
