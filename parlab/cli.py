@@ -25,11 +25,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     if find_spec("parlab.grade"):  # a twin carries the benchmark alone
         _add_grade(commands)
     arguments = parser.parse_args(argv)
-    from parlab.author import interrupts, problems
+    from parlab.interrupts import stops_interrupt
+
+    with stops_interrupt(to_the_end=argv is None):
+        return _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Runs what was asked for and gives the exit status; says what went wrong in one line."""
+    from parlab.author import problems
 
     try:
-        with interrupts.stops_interrupt():
-            return 0 if arguments.run(arguments) else 1
+        return 0 if arguments.run(arguments) else 1
     except problems.Refused as refused:
         _say(str(refused))
         return 1
@@ -64,26 +71,26 @@ def _add_bench(commands: Any) -> None:
     parser = commands.add_parser("bench", help=text, description=text)
     add = parser.add_argument
     add("--workload", default="tiny-cpu", metavar="NAME", help="in benchmarks/workloads, or a file")
-    add("--groups", metavar="A,B", default="", help="of the workload's groups; all by default")
+    add("--groups", metavar="A,B", help="of the workload's groups; all by default")
     add("--mesh", action="append", default=[], metavar="pp=2,tp=1,cp=2",
         help="one more group; NAME:pp=2,tp=1,cp=2 gives it a name")  # fmt: skip
-    add("--world-size", type=int, metavar="N", help="what every mesh must multiply to")
+    # Numbers come as text: parlab.bench.options says everything that is wrong in one go.
+    add("--world-size", metavar="N", help="what every mesh must multiply to")
     add("--results", metavar="DIR", help="default: benchmarks/results/par_model_internal")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    add("--timeout", type=float, metavar="S", help="seconds a group may take")
-    add("--functions", metavar="IPYNB", help="a lesson-04 notebook whose functions decide")
+    add("--timeout", metavar="S", help="seconds a group may take")
+    add("--functions", metavar="IPYNB", help="the finished lesson-04 notebook that decides; "
+        "default: the course's own where finished, else the solution")  # fmt: skip
     add("--preflight", action="store_true", help="only say what this machine has")
     add("--report", metavar="DIR", help="only report on the records in DIR, with pictures")
     add("--no-report", action="store_true", help="records and decision only, no pictures")
     add("--stop-with-stdin", action="store_true", help="stop as Ctrl-C does when stdin ends")
     nodes = parser.add_argument_group("several machines")
-    nodes.add_argument("--nnodes", type=int, default=1, metavar="N")
-    nodes.add_argument("--node-rank", type=int, default=0, metavar="R")
-    nodes.add_argument("--rdzv-endpoint", default="", metavar="HOST:PORT")
-    nodes.add_argument(
-        "--run-id", default="", metavar="ID", help="same on every node, new each run"
-    )
-    nodes.add_argument("--local-addr", default="", metavar="ADDRESS")
+    nodes.add_argument("--nnodes", metavar="N")
+    nodes.add_argument("--node-rank", metavar="R", help="0 to N - 1")
+    nodes.add_argument("--rdzv-endpoint", metavar="HOST:PORT")
+    nodes.add_argument("--run-id", metavar="ID", help="same on every node, new each run")
+    nodes.add_argument("--local-addr", metavar="ADDRESS")
     parser.set_defaults(run=_bench)
 
 

@@ -44,7 +44,7 @@
 
 # %%
 # SETUP
-# CARRY parlab/bench parlab/cli.py parlab/author/interrupts.py parlab/author/problems.py
+# CARRY parlab/bench parlab/cli.py parlab/interrupts.py parlab/author/problems.py
 # CARRY parlab/lesson/supervise.py
 # CARRY benchmarks/workloads/tiny-cpu.toml benchmarks/workloads/parallel-training.txt
 # CARRY benchmarks/results/par_model_internal/*.json
@@ -70,6 +70,7 @@ from parlab.lesson.draw_records import (
 from parlab.lesson.experiments import bench_command, run_experiments
 from parlab.lesson.intervals import minus, total, union, within
 from parlab.lesson.records import (
+    choosable,
     comparable,
     pipeline_group,
     read_decision,
@@ -1300,14 +1301,14 @@ draw_worth(shown)
 #
 # #### 让三个函数决定
 #
-# 基线是尺子，不参加评选。只有同一个工作负载、同一个证据等级、同一台机器的组能放在一起选。先猜：谁会当选？被淘汰的倒在哪道门槛？
+# 基线是尺子，不参加评选；训练结果和单进程对不上的组也不参加。只有同一个工作负载、同一个证据等级、同一台机器的组能放在一起选。先猜：谁会当选？被淘汰的倒在哪道门槛？
 
 # %% [markdown] lang="en"
 # The errors are of the size of rounding, so it **computes rightly**, and that can be concluded on CPU. The efficiency is pale: with 4 processes on 2 cores even the ideal would be 0.5, and it says nothing about GPUs.
 #
 # #### Let the three functions decide
 #
-# The baseline is the yardstick and no candidate. Only groups with the same workload, the same evidence level and the same machine take part. Predict: who is chosen? And at which gate do the others fail?
+# The baseline is the yardstick and no candidate, nor is a group that does not train as one process does. Only groups with the same workload, the same evidence level and the same machine take part. Predict: who is chosen? And at which gate do the others fail?
 
 # %%
 def decide(groups, limits):
@@ -1317,7 +1318,7 @@ def decide(groups, limits):
         judged.append(deciders[JUDGE]({'name': record['name'], **facts}, limits))
     return judged, deciders[CHOOSE](judged)
 
-candidates = [record for record in shown if record['name'] != 'baseline']
+candidates = choosable(shown)
 limits = shown[-1]['workload']['limits']
 judged, choice = decide(candidates, limits)
 rows = [('group', 'tokens/s', 'bubble', 'communication', 'peak MB', 'gates')]

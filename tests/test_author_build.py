@@ -17,10 +17,10 @@ from author_fixtures.course import BODY, HEADER, NAME, SOURCE, changed, make_cou
 
 from parlab.author import files
 from parlab.author.build import build, check
-from parlab.author.interrupts import stops_interrupt
 from parlab.author.notebooks import compose, notebook_paths, serialize
 from parlab.author.repository import Repository
 from parlab.cli import main
+from parlab.interrupts import stops_interrupt
 
 LAST = '# %% tags=["demo"]\nprint(double(21))\n'
 NOISY = """\

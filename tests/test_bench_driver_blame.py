@@ -17,6 +17,19 @@ from parlab.bench.workload import load
 ROOT = Path(__file__).resolve().parent.parent
 CLOSED = "RuntimeError: [pair.cc:547] Connection closed by peer [127.0.0.1]:4093"
 LATE = "RuntimeError: [unbound_buffer.cc:78] Timed out waiting 1800000ms for recv operation"
+WRAPPED = f"""torch.distributed.DistBackendError: remote process exited
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/x/torch/distributed/pipelining/_backward.py", line 475, in stage_backward
+    work.wait(timeout)  # a word that is no echo
+{CLOSED}
+
+The above exception was the direct cause of the following exception:
+
+RuntimeError:
+        Failed to run stage backward:"""
 SLEEPS = """Fatal Python error: Aborted
 
 Thread 0x00007f0000000001 (most recent call first):
@@ -39,6 +52,12 @@ def stage(phase: str, step: int = 0, time: float = 90.0) -> dict[str, Any]:
 
 def said(message: str, kind: str = "exception", **more: Any) -> dict[str, Any]:
     return {"kind": kind, "message": message, "traceback": f"Traceback\n{message}", **more}
+
+
+def wrapped(time: float = 0) -> dict[str, Any]:
+    """A lost peer as torch's pipelining tells of it."""
+    return {"kind": "exception", "message": "RuntimeError:\n        Failed to run stage backward:",
+            "traceback": WRAPPED, "time": time}  # fmt: skip
 
 
 def evidence(**changes: Any) -> Evidence:
@@ -72,6 +91,23 @@ def exits(**codes: int) -> str:
         ({"log": exits(r1=-9)}, "killed", 1),
         ({"log": exits(r0=1, r1=-9), "failures": {0: said(CLOSED)}}, "killed", 1),
         ({"log": exits(r0=-15, r2=-11)}, "killed", 2),
+        # An echo in what led to an error is one; whom a signal ended outranks what came of it.
+        ({"log": exits(r0=1, r2=-9), "failures": {0: wrapped()}}, "killed", 2),
+        ({"failures": {0: wrapped(), 2: wrapped()}}, "killed", 1),
+        ({"failures": {0: wrapped(1), 2: said("ValueError: no", time=2)}}, "exception", 2),
+        ({"log": exits(r0=1, r1=-9), "failures": {0: said("ValueError: no")}}, "killed", 1),
+        ({"log": exits(r0=1, r2=-7), "failures": {0: said("A: x"), 1: said(CLOSED)}}, "killed", 2),
+        # torchrun's own SIGKILL, for a rank that did not heed its SIGTERM, is none of these,
+        ({"log": "W1 Unable to shutdown process 7 via 15, forcefully exiting via 9\n"
+          + exits(r1=-9, r2=1), "failures": {2: said("ValueError: no")}}, "exception", 2),
+        # and neither is the abort of NCCL's watchdog, or of C++, for want of a peer.
+        ({"log": exits(r1=-6, r2=1), "failures": {2: said("ValueError: no")}}, "exception", 2),
+        ({"log": exits(r0=-6, r1=-9)}, "killed", 1),
+        ({"log": exits(r0=1, r1=-6), "failures": {0: said(CLOSED)}}, "killed", 1),
+        # A rank that ended without a word, and one whose library met a network of its own.
+        ({"log": exits(r0=1, r2=3), "failures": {0: said(CLOSED)}}, "exception", 2),
+        ({"failures": {0: said("ConnectionError: the hub timed out"), 1: said(CLOSED)}},
+         "exception", 0),
         # Only echoes: the rank that said nothing and is furthest behind.
         ({"failures": {0: said(CLOSED), 1: said(CLOSED)}}, "killed", 2),
         ({"failures": {0: said(LATE), 2: said(LATE)}}, "hang", 1),
@@ -101,6 +137,17 @@ def test_who_is_blamed(changes: dict[str, Any], kind: str, rank: int | None) -> 
     assert failure is not None
     assert (failure["kind"], failure["rank"]) == (kind, rank)
     assert failure["message"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"log": exits(r1=1)}, {"log": ""}, {"failures": {0: said(CLOSED)}}, {"returncode": 0},
+    ],
+)  # fmt: skip
+def test_what_keeps_files_from_being_written_is_said(changes: dict[str, Any]) -> None:
+    failure = blame(evidence(**changes, trouble="x cannot be written: No space left on device"))
+    assert failure and "x cannot be written: No space left on device" in failure["message"]
 
 
 def test_nobody_where_all_went_well() -> None:
@@ -141,8 +188,13 @@ def test_a_revision_becomes_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert hub.pin(work) == work  # a commit already: nothing is asked
     moving = dataclasses.replace(work, model=dataclasses.replace(work.model, revision="main"))
     assert hub.pin(moving).model.revision == commit
+    with pytest.raises(hub.Unresolved, match="--upload-pack=no': there is no such branch or tag"):
+        hub.resolve("a/b", "--upload-pack=no")
     with pytest.raises(hub.Unresolved, match="'nope': there is no such branch or tag"):
         hub.resolve("a/b", "nope")
+    monkeypatch.setitem(hub.HUBS, "modelscope", f"file://{tmp_path.parent}/{{}}")
+    monkeypatch.setitem(hub.HUBS, "huggingface", "file:///nowhere/{}")
+    assert hub.resolve(f"modelscope:{tmp_path.name}", "main") == commit  # where its weights are
     monkeypatch.setenv("PARLAB_HUB", "elsewhere")
     with pytest.raises(hub.Unresolved, match="must be one of huggingface, modelscope"):
         hub.resolve("a/b", "main")

@@ -15,6 +15,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from test_figures import problems
 
 from parlab import cli
@@ -26,6 +27,7 @@ from parlab.bench.mesh import Mesh
 from parlab.bench.report import report, sections
 from parlab.bench.workload import load
 from parlab.lesson import draw_records as pictures
+from parlab.lesson import record_files, soundness
 from parlab.lesson.loader import Loaded, load_lesson
 
 matplotlib.use("Agg")
@@ -68,7 +70,7 @@ def documents(mesh: Mesh, speed: float) -> list[dict[str, Any]]:
             "loss": [5.0, 4.0], "parameters": {"count": 10, "local_count": 10},
             "correctness": None if size == 1 else {
                 "loss_difference": -1e-7, "largest_gradient_error": 1e-6, "parameter": "w",
-                "reason": None},
+                "largest_parameter_error": 2e-5, "parameters_after_steps": 3, "reason": None},
         })  # fmt: skip
     return made
 
@@ -81,13 +83,13 @@ def make(
     mesh = changes.pop("mesh", None) or MESHES[name]
     job = Job(name, ROOT / "build" / name, ROOT, {}, mesh)
     begun = assemble.begin(context, job, f"run-{name}", changes.pop("started", record.now_utc()))
-    assert record.faults(begun) == []
+    assert soundness.faults(begun) == []
     outcome = Outcome(
         [] if failure else documents(mesh, speed), failure, None, 9.0, 3.0, "log"
     )  # fmt: skip
     baseline = None if name == "baseline" else changes.pop("baseline", None) or make("baseline")
     done = assemble.finish(begun, outcome, RULES, baseline, lambda text: text)
-    assert record.faults(done) == []
+    assert soundness.faults(done) == []
     return {**done, **changes}
 
 
@@ -134,7 +136,7 @@ def test_a_record_that_breaks_the_schema_is_refused(
     for key in above:
         place = place[key]
     place[last] = value
-    with pytest.raises(record.BadRecord, match=said):
+    with pytest.raises(record_files.BadRecord, match=said):
         record.write(tmp_path, broken)
     assert not list(tmp_path.iterdir())
 
@@ -142,12 +144,12 @@ def test_a_record_that_breaks_the_schema_is_refused(
 def test_every_required_field_is_required() -> None:
     whole = make("G0_tp")
     for key in whole:
-        assert record.faults({k: v for k, v in whole.items() if k != key}), key
+        assert soundness.faults({k: v for k, v in whole.items() if k != key}), key
     for table in ("workload", "hardware", "mesh", "metrics", "artifact", "decision"):
         optional = {"environment", "uncommitted_changes"}
         for key in set(whole[table]) - optional:
             less = {**whole, table: {k: v for k, v in whole[table].items() if k != key}}
-            assert record.faults(less), f"{table}.{key}"
+            assert soundness.faults(less), f"{table}.{key}"
 
 
 def test_a_run_may_rewrite_its_own_record_only(tmp_path: Path) -> None:
@@ -170,7 +172,7 @@ def test_history_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     record.write(tmp_path, make("G0_tp"))
     record.write(tmp_path, {**make("G0_tp"), "run_id": "b"})
     assert len(list((tmp_path / "history").iterdir())) == 1
-    assert record.read(tmp_path / "G0_tp.json")["run_id"] == "b"
+    assert record_files.read(tmp_path / "G0_tp.json")["run_id"] == "b"
 
 
 # ------------------------------------------------------------------------------------ decision
@@ -191,7 +193,7 @@ def test_gates_and_choice_are_the_lessons() -> None:
     assert choice and choice["decision"] == "reject"
     assert choice["candidates"][0]["gate_failures"] == ["mine"]
     assert choice["functions"]["origin"] == "learner"
-    assert record.faults(choice) == []
+    assert soundness.faults(choice) == []
 
 
 def test_faster_wins_and_a_failed_run_fails_at_runtime_alone() -> None:
@@ -339,12 +341,23 @@ def drawn() -> dict[str, Figure]:
         {"rank": n, "compute": [[5.0 * n, 60.0]], "exposed": [[60.0, 70.0]], "idle": [[70.0, 80.0]],
          "other": []} for n in range(4)
     ]  # fmt: skip
+    wide = [  # the longest names there may be, of the widest letters
+        {**make(name), "name": f"{'W' * 22}_{number}"} for number, name in enumerate(MESHES)
+    ]
+    for one in wide:
+        one["workload"] = {**one["workload"], "name": "tiny-cpu-" + "W" * 23}
     many = [{**row, "compute": [[n / 4, n / 4 + 0.1] for n in range(320)]} for row in rows]
     return {
         "comparison": pictures.draw_comparison(four),
+        "comparison, wide": pictures.draw_comparison(wide),
+        "collectives, wide": pictures.draw_collectives(wide),
+        "memory, wide": pictures.draw_memory(wide),
+        "timeline, wide": pictures.draw_timeline(wide[3], {"step_ms": 80.0, "ranks": rows}),
         "comparison, failed": pictures.draw_comparison(failed),
         "collectives": pictures.draw_collectives(four),
         "collectives, none": pictures.draw_collectives(failed),
+        "collectives, some": pictures.draw_collectives([*four, *failed[1:]]),
+        "collectives, one rank": pictures.draw_collectives(four[:1]),
         "memory": pictures.draw_memory(four),
         "memory, failed": pictures.draw_memory(failed),
         "timeline": pictures.draw_timeline(four[3], {"step_ms": 80.0, "ranks": rows}),
@@ -364,10 +377,24 @@ def test_pictures_can_be_read_and_tell_their_evidence_level() -> None:
     assert found == []
 
 
+def test_a_picture_without_bars_says_why() -> None:
+    shown = drawn()
+    said = {
+        name: " ".join(text.get_text() for text in figure.findobj(Text))
+        for name, figure in shown.items()
+    }
+    assert said["collectives, none"].count("failed: killed") == 2
+    assert said["collectives, some"].count("failed: killed") == 1
+    assert "no communication" in said["collectives, one rank"]
+    assert "failed" not in said["collectives"] and "baseline" not in said["collectives"]
+    for figure in shown.values():
+        plt.close(figure)
+
+
 def test_records_hold_no_not_a_number(tmp_path: Path) -> None:
     one = make("G0_tp")
     one["metrics"]["loss"] = [float("nan")]
-    with pytest.raises(ValueError, match="JSON"):
+    with pytest.raises(record_files.BadRecord, match=r"metrics.loss\[0\]: nan"):
         record.write(tmp_path, one)
     assert not list(tmp_path.glob("*.json"))
 
@@ -383,9 +410,9 @@ EXAMPLES = ROOT / "benchmarks" / "results" / "par_model_internal"
 
 
 def test_committed_examples_are_valid_and_whole() -> None:
-    records, complaints = record.read_folder(EXAMPLES)
+    records, complaints = record_files.read_folder(EXAMPLES)
     assert complaints == [] and set(records) >= set(MESHES)
-    assert record.read(EXAMPLES / "decision.json")["candidate"] in records
+    assert record_files.read(EXAMPLES / "decision.json")["candidate"] in records
     for one in records.values():
         assert one["workload"]["fingerprint"] and one["failure"] is None
         for key in ("timeline", "log"):

@@ -209,7 +209,8 @@ def test_files_of_an_earlier_run_are_cleared(tmp_path: Path) -> None:
         (job.folder / name).write_text("{}")
     (job.folder / "reference.pt").write_text("kept")
     prepare(job)
-    assert sorted(path.name for path in job.folder.iterdir()) == ["job.json", "reference.pt"]
+    kept = {path.name for path in job.folder.iterdir() if "reserve" not in path.name}
+    assert kept == {"job.json", "reference.pt"}
 
 
 def test_launcher_that_does_not_start(tmp_path: Path) -> None:
@@ -264,6 +265,14 @@ def test_none_escapes_while_its_parent_dies(tmp_path: Path, attempt: int) -> Non
     supervisor.stdin.close()
     assert supervisor.wait(5) == 0
     assert sleepers(mark) == []
+
+
+def test_a_supervisor_that_cannot_write_its_log_says_so_in_a_line(tmp_path: Path) -> None:
+    log, mark = tmp_path / "gone" / "log", tmp_path / "started"
+    line = [sys.executable, "-m", "parlab.lesson.supervise", str(log), "touch", str(mark)]
+    done = subprocess.run(line, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 1 and not mark.exists()
+    assert done.stderr == f"{log} cannot be opened: No such file or directory\n"
 
 
 def sleepers(mark: str) -> list[int]:

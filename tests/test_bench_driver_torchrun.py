@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -9,17 +10,18 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_bench_driver_run import gone_within, leftovers
+from test_bench_driver_run import gone_within, leftovers, processes
 
-from parlab.bench import record
 from parlab.bench.driver import Job, Outcome, prepare, run
 from parlab.bench.mesh import Mesh
 from parlab.bench.workload import load
+from parlab.lesson import record_files, soundness
 
 ROOT = Path(__file__).resolve().parent.parent
 TINY = ROOT / "benchmarks" / "workloads" / "tiny-cpu.toml"
@@ -44,8 +46,11 @@ def small(folder: Path) -> Path:
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("torchrun")]
 
 
-def real(folder: Path, mesh: Mesh, inject: Any = None, timeout_s: float = 90.0) -> Outcome:
+def real(
+    folder: Path, mesh: Mesh, inject: Any = None, timeout_s: float = 90.0, **run_table: Any
+) -> Outcome:
     work = load(small(folder)).as_dict()
+    work["run"] |= run_table
     job = Job("G", folder / "job", ROOT, work, mesh, timeout_s=timeout_s, inject=inject)
     prepare(job)
     said: list[str] = []
@@ -72,6 +77,31 @@ def test_the_right_rank_is_named(
     assert outcome.failure is not None
     assert (outcome.failure["kind"], outcome.failure["rank"]) == (kind, rank)
     assert outcome.failure["log_tail"]
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+def test_a_rank_killed_in_the_middle_of_a_step(tmp_path: Path, rank: int) -> None:
+    """Its TP peer is in a backward then, and torch's pipelining wraps what it says of the loss."""
+    threading.Thread(target=kill_at_work, args=(tmp_path / "job", rank), daemon=True).start()
+    outcome = real(tmp_path, Mesh(pp=2, tp=2), repeats=500)
+    assert outcome.failure is not None
+    assert (outcome.failure["kind"], outcome.failure["rank"]) == ("killed", rank)
+    assert "signal 9" in outcome.failure["message"]
+
+
+def kill_at_work(folder: Path, rank: int) -> None:
+    """Ends a rank some steps into what is measured."""
+    while True:
+        time.sleep(0.05)
+        with contextlib.suppress(OSError, ValueError):
+            at = json.loads((folder / f"progress-{rank}.json").read_text("utf-8"))
+            if (at["phase"], at["step"] > 5) == ("measure", True):
+                break
+    job = Job("G", folder, ROOT, {}, Mesh())
+    for pid, line in processes(job).items():
+        environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        if "parlab.bench.rank" in line and f"RANK={rank}".encode() in environment:
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(("mesh", "rank"), [(Mesh(pp=2), 1), (Mesh(tp=2), 0)])
@@ -114,25 +144,27 @@ def started(folder: Path) -> Job:
 
 
 @pytest.mark.parametrize(
-    ("number", "kind"),
+    ("numbers", "kind"),
     [
-        (signal.SIGINT, "interrupted"),  # Ctrl-C, and a kernel's interrupt
-        (signal.SIGTERM, "interrupted"),
-        (signal.SIGKILL, "unfinished"),  # a kernel's restart
+        ([signal.SIGINT], "interrupted"),  # Ctrl-C, and a kernel's interrupt
+        ([signal.SIGTERM, signal.SIGTERM, signal.SIGINT], "interrupted"),
+        ([signal.SIGKILL], "unfinished"),  # a kernel's restart
     ],
 )
 def test_a_stopped_command_leaves_a_record_and_no_process(
-    tmp_path: Path, number: signal.Signals, kind: str
+    tmp_path: Path, numbers: list[signal.Signals], kind: str
 ) -> None:
     small(tmp_path)
     process = subprocess.Popen(
         command(tmp_path), cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
     job = started(tmp_path)
-    process.send_signal(number)
+    for number in numbers:
+        process.send_signal(number)
+        time.sleep(0.1)
     assert gone_within(job, 5)
-    assert process.wait(10) == (130 if kind == "interrupted" else -number)
-    content = record.read(tmp_path / "results" / "pp1_cp1_tp2.json")
+    assert process.wait(10) == (130 if kind == "interrupted" else -numbers[0])
+    content = record_files.read(tmp_path / "results" / "pp1_cp1_tp2.json")
     assert content["failure"]["kind"] == kind
     assert content["decision"]["gate_failures"] == ["runtime"]
 
@@ -176,4 +208,4 @@ def test_the_slurm_script_joins_two_agents_as_two_nodes(tmp_path: Path) -> None:
     content = json.loads((tmp_path / "results" / "pp1_cp1_tp2.json").read_text("utf-8"))
     assert content["failure"] is None and content["hardware"]["nodes"] == 2
     assert "--nnodes=2" in content["artifact"]["command"]
-    assert record.faults(content) == []
+    assert soundness.faults(content) == []

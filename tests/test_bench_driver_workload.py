@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from parlab.bench.draft import sketch
 from parlab.bench.layout import problems
 from parlab.bench.mesh import Mesh, parse_mesh
-from parlab.bench.workload import SCHEDULES, BadWorkload, Workload, load, parse
+from parlab.bench.workload import SCHEDULES, BadWorkload, Workload, load, parse, stand_in
 from parlab.lesson.loader import load_lesson
 
 if sys.version_info >= (3, 11):
@@ -122,7 +123,7 @@ def test_contradictions(change: dict[str, Any], said: str) -> None:
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
-    with pytest.raises(BadWorkload, match="No such file"):
+    with pytest.raises(BadWorkload, match="no such file"):
         load(tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_text("[model")
     with pytest.raises(BadWorkload, match="not valid TOML"):
@@ -151,6 +152,8 @@ def test_all_that_does_not_divide_is_said_at_once() -> None:
         ({"run__chunks_per_rank": 3, "run__schedule": "Interleaved1F1B"}, Mesh(pp=2),
          "pipeline_chunks: num_layers = 8 over pp · chunks_per_rank = 2 · 3 = 6 leaves 2: "
          "take 6 or 12"),
+        ({"batch__sequence_length": 127}, Mesh(cp=2),
+         "context_blocks: sequence_length = 127 over 2 · cp = 2 · 2 = 4 leaves 3: take 124 or 128"),
         ({"batch__sequence_length": 126}, Mesh(cp=2),
          "head_tail_blocks: sequence_length = 126 over 2 · cp = 2 · 2 = 4 leaves 2"),
         ({"batch__global_batch": 3}, Mesh(pp=4), "3 / 1 = 3"),
@@ -168,10 +171,33 @@ def test_gpipe_takes_any_number_of_microbatches() -> None:
     assert problems(work, Mesh(pp=4), 4, RULE) == []
 
 
+def test_any_length_fits_where_no_sequence_is_cut() -> None:
+    for length in (1, 7, 127):
+        assert problems(changed(batch__sequence_length=length), Mesh(tp=2), 2, RULE) == []
+
+
 def test_no_pipeline_no_schedule_rule() -> None:
     for schedule in SCHEDULES:
         work = changed(run__schedule=schedule, batch__global_batch=1, run__chunks_per_rank=2)
         assert problems(work, Mesh(tp=2), 2, RULE) == []
+
+
+@pytest.mark.parametrize(
+    ("mesh", "said"),
+    [
+        (Mesh(pp=3), {"pipeline_layers"}),
+        (Mesh(tp=3), {"attention_heads", "ffn_shards"}),
+        (Mesh(pp=2, tp=16), {"attention_heads", "ffn_shards"}),
+        (Mesh(cp=3), set()),
+    ],
+)
+def test_what_is_wrong_in_a_file_hides_nothing_about_a_mesh(mesh: Mesh, said: set[str]) -> None:
+    """Fields that are wrong themselves fit every mesh; the others are held against it."""
+    given = tables()
+    given["model"] |= {"num_kv_heads": 0, "vocabulary": "many"}
+    given["batch"] |= {"sequence_length": -1, "micro_batch": 0}
+    given["run"]["schedule"] = "1F2B"
+    assert names(stand_in(sketch(given, "t", FOLDER, "t"), mesh), mesh) == said
 
 
 def test_rules_come_from_the_function() -> None:

@@ -26,7 +26,7 @@ from lessons import LANGUAGES, ROOT, Kernel, answered, cell, code_cells, load
 from nbformat import NotebookNode
 
 from parlab.author.bundle import pack
-from parlab.bench import record
+from parlab.lesson import record_files, soundness
 from parlab.lesson.deciders import load_deciders
 from parlab.lesson.experiments import bench_command
 from parlab.lesson.nearly import nearly
@@ -113,17 +113,21 @@ def test_both_switches_are_one_too_many(capsys: pytest.CaptureFixture[str]) -> N
     assert "only one of the two switches" in kernel.run(holding(notebook, "ran = ").source)
 
 
-def test_commands_are_those_of_the_benchmark() -> None:
+def test_commands_are_those_of_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the notebook shows is understood by `parlab bench` and names the same meshes."""
-    from parlab.bench.command import _meshes
+    from parlab import cli
+    from parlab.bench import command
     from parlab.bench.mesh import Mesh
 
+    asked: list[Any] = []
+    monkeypatch.setattr(command, "bench", lambda request, _: asked.append(request) or True)
     experiments = [{"name": "G0_tp", "mesh": {"pp": 1, "tp": 4, "cp": 1}},
                    {"name": "odd", "mesh": {"pp": 2, "tp": 1, "cp": 2}}]  # fmt: skip
     both = bench_command(experiments, 4, RESULTS)
     assert both[:4] == ["parlab", "bench", "--groups", "baseline"]
-    texts = [both[at + 1] for at, word in enumerate(both) if word == "--mesh"]
-    assert _meshes(texts) == {"G0_tp": Mesh(tp=4), "odd": Mesh(pp=2, cp=2)}
+    assert cli.main([*both[1:], "--no-report"]) == 0
+    assert asked[0].named == {"G0_tp": Mesh(tp=4), "odd": Mesh(pp=2, cp=2)}
+    assert asked[0].groups == ("baseline",) and asked[0].refusals == ()
     assert both[-4:] == ["--world-size", "4", "--results", RESULTS]
     assert "--groups" not in bench_command(experiments[:1], 4, RESULTS)
 
@@ -223,7 +227,7 @@ def test_a_timeline_is_found_where_the_learners_groups_have_none(
 def test_the_examples_are_what_the_functions_make_of_their_traces(solution: Kernel) -> None:
     for name, content in read_records(RESULTS).items():
         timeline = read_timeline(RESULTS, content)
-        assert timeline and record.faults(content) == []
+        assert timeline and soundness.faults(content) == []
         step = (0.0, timeline["step_ms"])
         for row, shown, parts in zip(
             timeline["trace"], timeline["ranks"], content["metrics"]["parts_ms"], strict=True
@@ -366,10 +370,10 @@ class TestReal:
                 shown, reply = notebook.run(holding(notebook.source, text))
                 assert reply["status"] == "ok", shown
             assert "evidence level cpu_gloo" in shown
-        records, complaints = record.read_folder(folder / RESULTS)
+        records, complaints = record_files.read_folder(folder / RESULTS)
         assert not complaints
         assert set(records) == {"baseline", "G0_tp", "G1_pp", "G2_pp_tp"}
-        choice = record.read(folder / RESULTS / "decision.json")
+        choice = record_files.read(folder / RESULTS / "decision.json")
         assert len(choice["candidates"]) == 3 and choice["functions"]["origin"] == "learner"
         for name, content in records.items():
             assert content["failure"] is None and content["evidence_level"] == "cpu_gloo"
@@ -407,7 +411,7 @@ class TestReal:
             gone = max(5 - (time.monotonic() - begun), 0.1) if how != "shutdown" else 5
             wait_until(lambda: not ours(folder), gone, f"left: {ours(folder)}")
             print(how, f"{time.monotonic() - begun:.1f} s")
-            content = record.read(folder / RESULTS / "G2_pp_tp.json")
+            content = record_files.read(folder / RESULTS / "G2_pp_tp.json")
             assert content["failure"]["kind"] == "interrupted"
             assert content["decision"]["gate_failures"] == ["runtime"]
             if how == "interrupt":  # the kernel lives on, and says so in a line

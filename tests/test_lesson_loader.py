@@ -44,31 +44,54 @@ def test_finished_notebook_is_the_learners(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("done", [[1], [1, 3], [2, 3]])
-def test_one_open_todo_gives_the_solution(tmp_path: Path, done: list[int]) -> None:
-    loaded = load_lesson(ROOT, LESSON, notebook(tmp_path, done))
-    assert loaded.origin == "solution"
+def test_one_open_todo_is_named(tmp_path: Path, done: list[int]) -> None:
     (open_todo,) = {1, 2, 3} - set(done) if len(done) == 2 else (2,)
-    assert f"TODO {open_todo} is open" in loaded.note
+    with pytest.raises(LessonUnusable, match=f"mine.ipynb .* TODO {open_todo} is open"):
+        load_lesson(ROOT, LESSON, notebook(tmp_path, done))
 
 
-def test_wrong_answer_gives_the_solution(tmp_path: Path) -> None:
-    path = notebook(tmp_path, [1, 2, 3], ("> limits['memory_mb']", ">= limits['memory_mb']"))
-    loaded = load_lesson(ROOT, LESSON, path)
+WRONG = ("> limits['memory_mb']", ">= limits['memory_mb']")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (WRONG, "CHECK 2 raised Wrong"),
+        (("def validate", "import nowhere_at_all\ndef validate"), "ModuleNotFoundError"),
+        (("def validate", "import sys; sys.exit(0)\ndef validate"), "SystemExit: 0"),
+    ],
+)
+def test_answer_that_is_wrong_or_breaks_is_refused(
+    tmp_path: Path, change: tuple[str, str], why: str
+) -> None:
+    with pytest.raises(LessonUnusable, match=why):
+        load_lesson(ROOT, LESSON, notebook(tmp_path, [1, 2, 3], change))
+
+
+def test_wrong_answer_in_the_courses_own_notebook_gives_the_solution(tmp_path: Path) -> None:
+    (tmp_path / "solutions").symlink_to(ROOT / "solutions")
+    (tmp_path / "notebooks").mkdir()
+    wrong = notebook(tmp_path, [1, 2, 3], WRONG)
+    wrong.rename(tmp_path / "notebooks" / f"{LESSON}.ipynb")
+    loaded = load_lesson(tmp_path, LESSON)
     assert loaded.origin == "solution" and "CHECK 2 raised Wrong" in loaded.note
 
 
-def test_answer_that_breaks_gives_the_solution(tmp_path: Path) -> None:
-    path = notebook(tmp_path, [1, 2, 3], ("def validate", "import nowhere_at_all\ndef validate"))
-    loaded = load_lesson(ROOT, LESSON, path)
-    assert loaded.origin == "solution" and "ModuleNotFoundError" in loaded.note
-
-
-@pytest.mark.parametrize("text", ["", "{}", '{"cells": 3}', '{"cells": [{"cell_type": "code"}]}'])
-def test_damaged_notebook_gives_the_solution(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"cells": 3}', '{"cells": [{"cell_type": "code"}]}', "[" * 100_000]
+)
+def test_damaged_notebook_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "mine.ipynb"
     path.write_text(text)
-    loaded = load_lesson(ROOT, LESSON, path)
-    assert loaded.origin == "solution" and "cannot be read" in loaded.note
+    with pytest.raises(LessonUnusable, match="cannot be read"):
+        load_lesson(ROOT, LESSON, path)
+
+
+def test_a_check_that_is_gone_is_named(tmp_path: Path) -> None:
+    path = notebook(tmp_path, [1, 2, 3])
+    path.write_text(path.read_text("utf-8").replace("# CHECK 2", "# mine"), "utf-8")
+    with pytest.raises(LessonUnusable, match="no CHECK 2 cell"):
+        load_notebook(path)
 
 
 def test_neither_is_an_error_that_names_both(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from parlab.author.interrupts import stops_held_back
+from parlab.interrupts import stops_held_back
 
 _TEMPORARY = re.compile(r"\..+\.\d+\.tmp")
 

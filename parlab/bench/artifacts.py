@@ -2,15 +2,20 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from parlab.bench.driver import Outcome
 from parlab.bench.measure import split_step, timeline, trace_in_ms, traces
 from parlab.bench.record import write_file
+from parlab.lesson.record_files import TIMELINES
 
-LOGS, TIMELINES = "logs", "timelines"
+LOGS, REPORT = "logs", "report.md"
+_NO_REPORT = """# Model-internal parallelism: what was measured
+
+There is no report on the latest runs. `parlab bench --report DIR`, DIR being this folder, makes it.
+"""
 
 
 def cleaner(root: Path) -> Callable[[str], str]:
@@ -31,6 +36,13 @@ def cleaner(root: Path) -> Callable[[str], str]:
         return text
 
     return clean
+
+
+def withdraw_report(folder: Path) -> None:
+    """Takes a report away that is about to become old, so that nobody reads it as the present."""
+    path = folder / REPORT
+    if path.is_file():
+        write_file(path, _NO_REPORT)
 
 
 def save_artifacts(
@@ -74,17 +86,3 @@ def shown(path: Path, folder: Path, root: Path) -> str:
         except ValueError:
             continue
     return path.name
-
-
-def load_timeline(record: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
-    """The timeline of a record that lies in ``folder``, wherever that folder has gone since."""
-    name = record["artifact"]["timeline"]
-    if not name:
-        return None
-    places = (TIMELINES, f"../{TIMELINES}")  # of a record in history/ one up
-    for place in (folder / sub / Path(name).name for sub in places):
-        try:
-            return dict(json.loads(place.read_text(encoding="utf-8")))
-        except (OSError, ValueError):
-            continue
-    return None

@@ -3,18 +3,23 @@
 import hashlib
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from parlab.bench import decide
+from parlab.bench.agreement import correctness, yardstick
+from parlab.bench.answers import BadAnswer
+from parlab.bench.artifacts import cleaner
+from parlab.bench.blame import tail
 from parlab.bench.driver import Job, Outcome, command, environment
 from parlab.bench.flops import mfu, per_token
 from parlab.bench.machine import Machine, hardware
 from parlab.bench.measure import LESSON, ratios, split_step, spread, step_seconds, traffic
 from parlab.bench.rules import lesson_rule
-from parlab.bench.workload import BASELINE, Model, Workload
+from parlab.bench.workload import Model, Workload
 from parlab.lesson.loader import Loaded
+from parlab.lesson.soundness import faults
 
 METRICS = (
     "throughput", "step_ms", "peak_memory_mb", "bubble_ratio", "communication_ratio",
@@ -22,6 +27,7 @@ METRICS = (
     "correctness", "scaling_efficiency", "model_flops_per_token", "mfu", "parameters",
     "startup_s",
 )  # fmt: skip
+UNDECIDED, UNDECIDED_WHY = "undecided", "decision.gate_failures"
 Record = dict[str, Any]
 
 
@@ -70,7 +76,7 @@ def begin(context: Context, job: Job, run_id: str, started: str) -> Record:
         },
         "reasons": reasons,
     }  # fmt: skip
-    return _closed(record, context.functions, job.nodes.count)
+    return _closed(record, context.functions, job.nodes.count, cleaner(context.root))
 
 
 def finish(
@@ -91,16 +97,17 @@ def finish(
         "message": clean(outcome.failure["message"]),
         "log_tail": [clean(line) for line in outcome.failure["log_tail"]],
     }
-    reasons = {k: v for k, v in record["reasons"].items() if not k.startswith("metrics.")}
+    kept = {k: v for k, v in record["reasons"].items() if k != UNDECIDED_WHY}
+    reasons = {k: v for k, v in kept.items() if not k.startswith("metrics.")}
     metrics: dict[str, Any] = {**dict.fromkeys(METRICS), "startup_s": outcome.startup_s}
     done: Record = {**record, "metrics": metrics, "failure": failure, "reasons": reasons}
     if failure:
-        return _closed(done, functions, record["hardware"]["nodes"])
+        return _closed(done, functions, record["hardware"]["nodes"], clean)
     tokens = record["workload"]["global_batch"] * record["workload"]["sequence_length"]
     metrics |= measured(outcome.documents, tokens)
-    metrics["correctness"], why = _correctness(done, outcome.documents, baseline)
+    metrics["correctness"], why = correctness(done, outcome.documents, baseline)
     reasons["metrics.correctness"] = why
-    yardstick, reasons["metrics.scaling_efficiency"] = _yardstick(done, baseline)
+    measure, reasons["metrics.scaling_efficiency"] = yardstick(done, baseline)
     metrics["model_flops_per_token"] = _flops(record)
     metrics["mfu"], reasons["metrics.mfu"] = mfu(
         metrics["throughput"]["median"],
@@ -111,7 +118,32 @@ def finish(
     )
     done["reasons"] = {key: why for key, why in reasons.items() if why}
     hosts = {document["host"] for document in outcome.documents}
-    return _closed(done, functions, len(hosts), yardstick)
+    return _closed(done, functions, len(hosts), clean, measure)
+
+
+def finish_soundly(
+    record: Record,
+    outcome: Outcome,
+    functions: Loaded,
+    baseline: Record | None,
+    clean: Callable[[str], str],
+) -> tuple[Record, Outcome]:
+    """`finish`; a run whose numbers make no record has failed with that.
+
+    Returns:
+        The record, and the outcome as the record tells it.
+    """
+    try:
+        done = finish(record, outcome, functions, baseline, clean)
+        problems = faults(done)
+    except ArithmeticError as error:  # as a step of no length makes
+        problems = [f"{type(error).__name__}: {error}"]
+    if not problems:
+        return done, outcome
+    message = f"the ranks' numbers make no record: {'; '.join(problems[:5])}"
+    failure = {"kind": "output", "rank": None, "message": message, "log_tail": tail(outcome.log)}
+    failed = replace(outcome, documents=[], failure=outcome.failure or failure)
+    return finish(record, failed, functions, baseline, clean), failed
 
 
 def _flops(record: Record) -> int:
@@ -120,9 +152,15 @@ def _flops(record: Record) -> int:
 
 
 def _closed(
-    record: Record, functions: Loaded, hosts: int, yardstick: Record | None = None
+    record: Record,
+    functions: Loaded,
+    hosts: int,
+    clean: Callable[[str], str],
+    yardstick: Record | None = None,
 ) -> Record:
     """The record as lesson 05 completes it: evidence level, reasons, efficiency, decision.
+
+    Gates that give no answer cost the decision, and nothing that was measured.
 
     Args:
         hosts: how many machines the ranks ran on; two agents on one share its cores.
@@ -130,8 +168,19 @@ def _closed(
     """
     machine = record["hardware"]
     seen = {**machine, "nodes": hosts} if machine["device"] == "cpu" else machine
+    unanswered: list[str] = []
+
+    def judge(metrics: Record, limits: Record) -> Record:
+        try:
+            return dict(functions[decide.GATES](metrics, limits))
+        except BadAnswer as error:
+            unanswered.append(str(error))
+            return {"gate_failures": [UNDECIDED]}
+
     complete = lesson_rule(LESSON, "complete_record")
-    closed = complete({**record, "hardware": seen}, yardstick, functions[decide.GATES])
+    closed = complete({**record, "hardware": seen}, yardstick, judge)
+    if unanswered:
+        closed["reasons"][UNDECIDED_WHY] = clean(unanswered[0])
     why = "the run failed" if record["failure"] else "not written"
     for key in ("timeline", "log"):
         if record["artifact"][key] is None:
@@ -207,54 +256,6 @@ def measured(documents: Sequence[Mapping[str, Any]], tokens: int) -> dict[str, A
             "local": [document["parameters"]["local_count"] for document in documents],
         },
     }  # fmt: skip
-
-
-def _correctness(
-    record: Record, documents: Sequence[Mapping[str, Any]], baseline: Record | None
-) -> tuple[dict[str, Any] | None, str]:
-    if record["name"] == BASELINE:
-        return None, "it is what the groups are compared with"
-    found = [d["correctness"] for d in documents if d["correctness"]]
-    values = [one for one in found if one["largest_gradient_error"] is not None]
-    if not values:
-        told = next((one["reason"] for one in found if one.get("reason")), None)
-        return None, told or _no_baseline(record, baseline) or "the ranks compared nothing"
-    worst = max(values, key=lambda one: one["largest_gradient_error"])
-    return {
-        "loss_difference": max(abs(one["loss_difference"]) for one in values),
-        "largest_gradient_error": worst["largest_gradient_error"],
-        "parameter": worst["parameter"],
-    }, ""
-
-
-def _yardstick(record: Record, baseline: Record | None) -> tuple[Record | None, str]:
-    """The baseline to compare the throughput with; None and the reason where there is none."""
-    if record["name"] == BASELINE:
-        return None, "it is what the groups are compared with"
-    if why := _no_baseline(record, baseline):
-        return None, why
-    assert baseline
-    return {**baseline, "evidence_level": record["evidence_level"]}, ""
-
-
-def _no_baseline(record: Record, baseline: Record | None) -> str:
-    """Why there is no one-rank run to compare with; empty where there is one."""
-    if baseline is None:
-        return "no baseline has run"
-    if baseline["failure"]:
-        return f"the baseline failed: {baseline['failure']['message'][:300]}"
-    if baseline["workload"]["fingerprint"] != record["workload"]["fingerprint"]:
-        return "the baseline ran another workload"
-    if baseline["evidence_level"] == record["evidence_level"]:
-        different = ("cpu", "gpu") if record["hardware"]["device"] == "cuda" else ("cpu", "cores")
-        if all(baseline["hardware"][key] == record["hardware"][key] for key in different):
-            return ""
-        return "the baseline ran on other hardware"
-    if {baseline["evidence_level"], record["evidence_level"]} <= {
-        "gpu_single_node", "gpu_multi_node"
-    }:  # fmt: skip
-        return ""  # one rank never spans machines
-    return f"the baseline's evidence level is {baseline['evidence_level']}"
 
 
 def _commit(folder: Path) -> tuple[str | None, bool | None]:

@@ -16,11 +16,16 @@ _ECHO = re.compile(
     r"|aborted",
     re.IGNORECASE,
 )
+# In whose words it says so: torch's. An error that merely has one behind it, as torch's pipelining
+# wraps them, is an echo too. The same words in another library's mouth are no echo.
+_TORCHS = re.compile(r"^(?:\w+\.)*(?:RuntimeError|Dist\w*Error): .*", re.MULTILINE)
 _LATE = re.compile(r"timed? ?out", re.IGNORECASE)
 _MEMORY = re.compile(r"out of memory|can(?:'t|not) allocate memory|MemoryError|bad_alloc", re.I)
 _EXIT = re.compile(
     r"rank\s*: (?P<rank>\d+) \(local_rank: \d+\)\s*\n\s*exitcode\s*: (?P<code>-?\d+)"
+    r" \(pid: (?P<pid>\d+)\)"
 )
+_PUT_DOWN = re.compile(r"Unable to shutdown process (?P<pid>\d+) ")
 # Python's fault handler, and the frames in which a rank waits for others.
 _THREAD = re.compile(r"^(?:(?P<current>Current )t|T)hread 0x\w+.*:$", re.MULTILINE)
 _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<name>\S+)', re.MULTILINE)
@@ -42,6 +47,7 @@ class Evidence:
         log: what torchrun printed.
         rank_logs: rank → what it printed; its stacks where the time was up.
         now: the time at the end, on the clock of ``progress``'s ``time``.
+        trouble: what keeps files from being written to the job folder; empty where nothing does.
     """
 
     world_size: int
@@ -54,6 +60,7 @@ class Evidence:
     log: str
     rank_logs: Mapping[int, str]
     now: float
+    trouble: str = ""
 
 
 def blame(evidence: Evidence) -> dict[str, Any] | None:
@@ -79,33 +86,76 @@ def _verdict(e: Evidence) -> tuple[str, int | None, str] | None:
         return None
     if e.stopped == "interrupted":
         return "interrupted", None, f"stopped after {e.seconds:.1f} s; {where(e)}"
-    own = {r: d for r, d in e.failures.items() if not _ECHO.search(str(d.get("message", "")))}
-    if own:
-        rank = min(own, key=lambda r: (own[r].get("time", 0), r))
-        message = str(own[rank].get("message") or "no message")
-        memory = own[rank].get("kind") == "memory" or _MEMORY.search(message)
-        return ("memory" if memory else "exception"), rank, f"rank {rank}: {message[:2000]}"
     if e.stopped == "timeout":
-        return _late(e)
+        return _own(e) or _late(e)
+    killed = _signals(e)
+    crashed = {rank: n for rank, n in killed.items() if n != signal.SIGABRT}
+    if found := _ended(crashed, e) or _own(e) or _ended(killed, e):
+        return found
     died = {int(m["rank"]): int(m["code"]) for m in _EXIT.finditer(e.log)}
-    killed = {r: -c for r, c in died.items() if c < 0 and -c != signal.SIGTERM}
-    if killed:
-        rank = min(killed)
-        return "killed", rank, _killed(rank, killed[rank], e)
-    late = any(_LATE.search(str(d.get("message", ""))) for d in e.failures.values())
-    if late:
+    broken = sorted(r for r, c in died.items() if c > 0 and r not in e.failures)
+    if broken:
+        rank = broken[0]
+        return "exception", rank, _and(f"rank {rank} ended with code {died[rank]}", e)
+    if any(_LATE.search(said) for d in e.failures.values() for said in _echoes(d)):
         return _late(e)
     if e.failures:
         gone = _last(e, set(range(e.world_size)) - set(e.failures))
         what = f"rank {gone} vanished" if gone is not None else "a connection broke"
-        return "killed", gone, f"{what} and the others lost the connection; {where(e)}"
-    broken = sorted(r for r, c in died.items() if c)
-    if broken:
-        rank = broken[0]
-        return "exception", rank, f"rank {rank} ended with code {died[rank]}; {where(e)}"
+        return "killed", gone, _and(f"{what} and the others lost the connection", e)
     if e.returncode == 0:
-        return "output", missing[0], f"rank {missing[0]} ended well but left no readable result"
-    return "launch", None, f"torchrun ended with code {e.returncode} after {e.seconds:.1f} s"
+        return (
+            "output",
+            missing[0],
+            _and(f"rank {missing[0]} ended well but left no readable result", e),
+        )
+    return (
+        "launch",
+        None,
+        _and(f"torchrun ended with code {e.returncode} after {e.seconds:.1f} s", e),
+    )
+
+
+def _and(what: str, e: Evidence) -> str:
+    """With what keeps files from being written: of that, a rank's own words are often lost."""
+    return "; ".join(filter(None, [what, e.trouble, where(e)]))
+
+
+def _own(e: Evidence) -> tuple[str, int, str] | None:
+    """The first error that some rank made itself."""
+    own = {rank: failure for rank, failure in e.failures.items() if not _echoes(failure)}
+    if not own:
+        return None
+    rank = min(own, key=lambda r: (own[r].get("time", 0), r))
+    message = str(own[rank].get("message") or "no message")
+    memory = own[rank].get("kind") == "memory" or _MEMORY.search(message)
+    return ("memory" if memory else "exception"), rank, f"rank {rank}: {message[:2000]}"
+
+
+def _echoes(failure: Mapping[str, Any]) -> list[str]:
+    """What an error, or one that led to it, says of a peer that is gone or late."""
+    text = f"{failure.get('message', '')}\n{failure.get('traceback', '')}"
+    return [said for said in _TORCHS.findall(text) if _ECHO.search(said)]
+
+
+def _signals(e: Evidence) -> dict[int, int]:
+    """Rank → the signal that ended it, unless it is torchrun's own, with which it ends the rest."""
+    put_down = {m["pid"] for m in _PUT_DOWN.finditer(e.log)}
+    return {
+        int(m["rank"]): -int(m["code"])
+        for m in _EXIT.finditer(e.log)
+        if int(m["code"]) < 0
+        and -int(m["code"]) != signal.SIGTERM
+        and not (-int(m["code"]) == signal.SIGKILL and m["pid"] in put_down)
+    }
+
+
+def _ended(killed: Mapping[int, int], e: Evidence) -> tuple[str, int, str] | None:
+    """The rank that a signal ended; one that aborts since a peer is gone comes last."""
+    if not killed:
+        return None
+    rank = min(killed, key=lambda r: (killed[r] == signal.SIGABRT, r))
+    return "killed", rank, _killed(rank, killed[rank], e)
 
 
 def _killed(rank: int, number: int, e: Evidence) -> str:

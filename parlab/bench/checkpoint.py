@@ -8,7 +8,8 @@ from pathlib import Path
 
 from torch import Tensor
 
-MODELSCOPE = "modelscope:"
+from parlab.bench.hub import MODELSCOPE
+
 FILES = ["*.safetensors", "*.safetensors.index.json", "config.json"]
 
 

@@ -3,23 +3,21 @@
 import argparse
 import contextlib
 import os
-import re
 import signal
 import threading
 from pathlib import Path
 
-from parlab.bench import machine, preflight
-from parlab.bench.driver import Nodes, Say
+from parlab.bench import machine, options, preflight
+from parlab.bench.answers import BadAnswer
 from parlab.bench.experiment import bench
 from parlab.bench.lock import Locked
-from parlab.bench.mesh import Mesh, parse_mesh
-from parlab.bench.plan import Refused, Request, find_workload
-from parlab.bench.record import DECISION
-from parlab.bench.rules import find_root
-from parlab.bench.workload import BASELINE, BadWorkload, load
+from parlab.bench.plan import find_workload
+from parlab.bench.request import Refused, Request, problems
+from parlab.bench.storage import explain
+from parlab.bench.watch import Say
+from parlab.bench.workload import BadWorkload, load
 from parlab.lesson.loader import LessonUnusable
-
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+from parlab.lesson.record_files import BadRecord
 
 
 def main(arguments: argparse.Namespace, say: Say) -> bool:
@@ -31,39 +29,22 @@ def main(arguments: argparse.Namespace, say: Say) -> bool:
     if arguments.stop_with_stdin:
         stop_with_stdin()
     try:
-        if arguments.report:
-            return _report(Path(arguments.report), say)
-        request = _request(arguments)
-        if arguments.preflight:
+        request = options.read(arguments)
+        if arguments.preflight or arguments.report is not None:
+            if reasons := problems(request):
+                raise Refused(reasons)
+            if arguments.report is not None:
+                return _report(Path(arguments.report), say)
             return _preflight(request, say)
         good = bench(request, say)
         if request.nodes.rank == 0 and not arguments.no_report:
             _report(request.folder, say)
         return good
-    except (Refused, BadWorkload, LessonUnusable, Locked) as error:
+    except (Refused, BadWorkload, LessonUnusable, BadAnswer, BadRecord, Locked) as error:
         say(str(error))
         return False
-
-
-def _request(arguments: argparse.Namespace) -> Request:
-    return Request(
-        root=find_root(Path.cwd()),
-        workload=arguments.workload,
-        results=Path(arguments.results) if arguments.results else None,
-        groups=tuple(name for name in arguments.groups.split(",") if name),
-        named=_meshes(arguments.mesh),
-        world_size=arguments.world_size,
-        device=arguments.device,
-        timeout_s=arguments.timeout,
-        notebook=Path(arguments.functions) if arguments.functions else None,
-        nodes=Nodes(
-            count=arguments.nnodes,
-            rank=arguments.node_rank,
-            endpoint=arguments.rdzv_endpoint,
-            run_id=arguments.run_id or os.environ.get("SLURM_JOB_ID", ""),
-            local_address=arguments.local_addr,
-        ),
-    )
+    except OSError as error:
+        raise OSError(explain(error)) from None
 
 
 def stop_with_stdin() -> None:
@@ -79,28 +60,6 @@ def stop_with_stdin() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _meshes(texts: list[str]) -> dict[str, Mesh]:
-    """Groups by name from ``NAME:pp=2,tp=1,cp=2``, or without a name after the mesh's sizes."""
-    meshes: dict[str, Mesh] = {}
-    bad = []
-    for text in texts:
-        name, _, sizes = text.rpartition(":")
-        try:
-            mesh = parse_mesh(sizes)
-        except ValueError as error:
-            bad.append(str(error))
-            continue
-        if name in (BASELINE, DECISION) or (name and not _NAME.fullmatch(name)):
-            bad.append(
-                f"mesh {text!r}: a group's name is letters, digits and _, not {name!r}; "
-                f"{BASELINE} and {DECISION} are taken"
-            )
-        meshes[name or mesh.name] = mesh
-    if bad:
-        raise Refused(bad)
-    return meshes
 
 
 def _preflight(request: Request, say: Say) -> bool:

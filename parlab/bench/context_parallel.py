@@ -32,6 +32,8 @@ class ContextParallel:
 
     def positions(self, sequence: int) -> Tensor:
         """Global positions [sequence / cp] of this rank's tokens, ascending."""
+        if self.axis.size == 1:  # nothing is cut, so any length will do
+            return torch.arange(sequence)
         return head_tail(sequence, self.axis.size, self.axis.index)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:

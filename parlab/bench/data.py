@@ -32,7 +32,8 @@ def tokenize(text: str, tokenizer: str, revision: str | None, vocabulary: int) -
 
 
 def read_text(path: str) -> str:
-    return Path(path).read_text(encoding="utf-8")
+    """The file's text; a byte-order mark at its start is none of it."""
+    return Path(path).read_text(encoding="utf-8-sig")
 
 
 class Batches:

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from parlab.bench.record import DECISION, now_utc
+from parlab.bench.record import now_utc
 from parlab.bench.workload import BASELINE
+from parlab.lesson.agreement import unfit
 from parlab.lesson.loader import Loaded
 from parlab.lesson.records import stands_apart
+from parlab.lesson.soundness import DECISION
 
 LESSON = "04_model_internal_parallel"
 LAYOUT, GATES, CHOICE = (
@@ -51,7 +53,9 @@ def choose(
     if not ours:
         return None
     latest = max(ours, key=lambda r: (r["name"] == last, r["started"], r["name"]))
-    left_out = {name: why for name, r in groups.items() if (why := _unfit(r, latest))}
+    left_out = {
+        name: why for name, r in groups.items() if (why := unfit(r) or incomparable(r, latest))
+    }
     compared = [record for name, record in groups.items() if name not in left_out]
     limits = dict(latest["workload"]["limits"])
     judged = [functions[GATES](candidate(record), limits) for record in compared]
@@ -75,13 +79,6 @@ def choose(
     }
 
 
-def _unfit(record: Record, latest: Record) -> str:
-    """Why a group takes no part in the choice; empty where it does."""
-    if None in record["decision"]["gates"].values():
-        return "it did not measure what the gates ask for"
-    return incomparable(record, latest)
-
-
 def incomparable(one: Record, other: Record) -> str:
     """Why two groups may not be compared; empty where they may."""
     if why := stands_apart(one, other):
@@ -103,4 +100,6 @@ def meaning(record: Record) -> str:
             "Evidence level cpu_gloo: a rehearsal. The choice shows how the gates work, and says "
             "nothing about GPUs."
         )
+    if record["evidence_level"] == "analytic":
+        return "Evidence level analytic: predicted. Nothing ran."
     return f"Evidence level {record['evidence_level']}: measured on {record['hardware']['gpu']}."

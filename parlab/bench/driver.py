@@ -7,20 +7,20 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from parlab.bench.blame import Evidence, blame, positions
+from parlab.bench import storage
+from parlab.bench.blame import Evidence, blame
 from parlab.bench.mesh import Mesh
 from parlab.bench.record import write_file
+from parlab.bench.watch import RANK_LOGS, Say, Watch, numbered, rank_logs, read_text
 
-POLL_S, SAY_S, GRACE_S, STACKS_S = 0.1, 5.0, 4.5, 1.0
-RANK_LOGS = "ranks"
+POLL_S, GRACE_S, STACKS_S = 0.1, 4.5, 1.0
 LAUNCHER = ("-m", "torch.distributed.run")
 PROGRAM = ("-m", "parlab.bench.rank")
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -124,11 +124,16 @@ def relative(path: Path, root: Path) -> str:
 
 
 def prepare(job: Job) -> None:
-    """Writes ``job.json`` into a folder that holds nothing of an earlier run."""
+    """Writes ``job.json`` into a folder that holds nothing of an earlier run.
+
+    Each rank and the driver get some room in reserve, so that they can tell of a full disk.
+    """
     job.folder.mkdir(parents=True, exist_ok=True)
     for pattern in ("rank-*.json", "progress-*.json", "failure-*.json", "job.json", "log-*.txt"):
         for stale in job.folder.glob(pattern):
             stale.unlink()
+    for owner in (*range(job.mesh.world_size), "driver"):
+        storage.reserve(job.folder, owner)
     shutil.rmtree(job.folder / RANK_LOGS, ignore_errors=True)
     mesh = {"pp": job.mesh.pp, "cp": job.mesh.cp, "tp": job.mesh.tp}
     content = {
@@ -160,15 +165,19 @@ def await_prepared(job: Job, say: Say, patience_s: float = 600.0) -> None:
     )
 
 
-def run(job: Job, say: Say) -> Outcome:
+def run(job: Job, say: Say, stops: Sequence[int] = ()) -> Outcome:
     """Runs a prepared job to its end, whatever that is; nothing of it is left running.
 
-    An interruption (Ctrl-C, SIGTERM as the caller turned it into an exception) ends the job within
-    five seconds and comes back in the outcome, so that a record can be written first.
+    A stop ends the job within five seconds. One that comes as an exception is in the outcome, so
+    that a record can be written first.
+
+    Args:
+        stops: the signals that have come; the caller notes them here.
     """
     start, log = time.monotonic(), job.folder / f"log-node{job.nodes.rank}.txt"
     log.unlink(missing_ok=True)
     line = [sys.executable, *command(job)[1:]]
+    watch = Watch(job.name, job.folder, job.mesh.world_size, say)
     supervisor = subprocess.Popen(
         [sys.executable, "-m", "parlab.lesson.supervise", str(log.resolve()), *line],
         cwd=job.root,
@@ -177,40 +186,47 @@ def run(job: Job, say: Say) -> Outcome:
         stdout=subprocess.PIPE,
         start_new_session=True,
     )
-    watch = _Watch(job, say, start)
     stopped: str | None = None
     interrupted: BaseException | None = None
     try:
         while supervisor.poll() is None and not stopped:
             time.sleep(POLL_S)
             watch.look()
-            stopped = "timeout" if time.monotonic() - start > job.timeout_s else None
-    except BaseException as error:  # Ctrl-C, SIGTERM: end the job, then tell
+            if stops:
+                stopped = "interrupted"
+            elif time.monotonic() - start > job.timeout_s:
+                stopped = "timeout"
+    except BaseException as error:  # Ctrl-C, a console that is gone: end the job, then tell
         stopped, interrupted = "interrupted", error
-    seconds = time.monotonic() - start
-    ended = time.time()
+    seconds, ended = time.monotonic() - start, time.time()
     if stopped == "timeout":
         _ask_for_stacks(supervisor)
     returncode = _end(supervisor)
-    watch.look()
-    text, logs = _read_text(log), _rank_logs(job)
-    documents = _numbered(job, "rank")
+    watch.read()  # and says nothing: the console may be what has gone
+    ranks = job.mesh.world_size
+    documents = numbered(job.folder, ranks, "rank")
     evidence = Evidence(
-        world_size=job.mesh.world_size,
+        world_size=ranks,
         returncode=None if stopped else returncode,
         stopped=stopped,
         seconds=seconds,
-        failures=_numbered(job, "failure"),
+        failures=numbered(job.folder, ranks, "failure"),
         progress=watch.progress,
         finished=frozenset(documents),
-        log=text,
-        rank_logs=logs,
+        log=read_text(log),
+        rank_logs=rank_logs(job.folder, job.nodes.rank * (ranks // job.nodes.count)),
         now=ended,
+        trouble=storage.trouble(job.folder) if len(documents) < ranks else "",
     )
     failure = blame(evidence)
-    found = [] if failure else [documents[rank] for rank in range(job.mesh.world_size)]
-    whole = "\n".join([text, *(f"--- rank {rank}\n{said}" for rank, said in logs.items() if said)])
-    return Outcome(found, failure, interrupted, seconds, watch.startup_s, whole)
+    found = [] if failure else [documents[rank] for rank in range(ranks)]
+    return Outcome(found, failure, interrupted, seconds, watch.startup_s, _whole_log(evidence))
+
+
+def _whole_log(evidence: Evidence) -> str:
+    """torchrun's words, then each rank's."""
+    said = [f"--- rank {rank}\n{text}" for rank, text in evidence.rank_logs.items() if text]
+    return "\n".join([evidence.log, *said])
 
 
 def _ask_for_stacks(supervisor: "subprocess.Popen[bytes]") -> None:
@@ -220,18 +236,6 @@ def _ask_for_stacks(supervisor: "subprocess.Popen[bytes]") -> None:
         supervisor.stdin.write(b"s")
         supervisor.stdin.flush()
         time.sleep(STACKS_S)
-
-
-def _rank_logs(job: Job) -> dict[int, str]:
-    """Rank → what it printed, errors last; of this machine's ranks only."""
-    first = job.nodes.rank * (job.mesh.world_size // job.nodes.count)
-    logs: dict[int, str] = {}
-    for name in ("stdout.log", "stderr.log"):
-        for path in sorted((job.folder / RANK_LOGS).glob(f"*/attempt_*/*/{name}")):
-            if path.parent.name.isdigit():
-                rank = first + int(path.parent.name)
-                logs[rank] = logs.get(rank, "") + _read_text(path)
-    return dict(sorted(logs.items()))
 
 
 def _end(supervisor: "subprocess.Popen[bytes]") -> int | None:
@@ -252,47 +256,3 @@ def _end(supervisor: "subprocess.Popen[bytes]") -> int | None:
         return int(json.loads(said)["returncode"])
     except (ValueError, TypeError, KeyError):
         return supervisor.returncode or None
-
-
-class _Watch:
-    """Follows the progress files and says what is new."""
-
-    def __init__(self, job: Job, say: Say, start: float) -> None:
-        self.job, self.say, self.start = job, say, start
-        self.progress: dict[int, dict[str, Any]] = {}
-        self.startup_s: float | None = None
-        self._said, self._said_at = "", 0.0
-
-    def look(self) -> None:
-        """Reads the files once; speaks when the ranks got on, or every few seconds."""
-        self.progress = _numbered(self.job, "progress") or self.progress
-        ranks = range(self.job.mesh.world_size)
-        elapsed = time.monotonic() - self.start
-        begun = {"start", "build", None}
-        phases = [self.progress.get(rank, {}).get("phase") for rank in ranks]
-        if self.startup_s is None and not begun & set(phases):
-            self.startup_s = elapsed
-        state = positions(self.progress, ranks)
-        if elapsed - self._said_at >= (0.5 if state != self._said else SAY_S):
-            self.say(f"{self.job.name:<10} {elapsed:6.1f} s  {state}")
-            self._said, self._said_at = state, elapsed
-
-
-def _numbered(job: Job, what: str) -> dict[int, dict[str, Any]]:
-    """Rank → content of the ``<what>-<rank>.json`` files that can be read."""
-    found = {}
-    for rank in range(job.mesh.world_size):
-        try:
-            content = json.loads((job.folder / f"{what}-{rank}.json").read_text("utf-8"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(content, dict):
-            found[rank] = content
-    return found
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -3,7 +3,10 @@
 import os
 import re
 import subprocess
+from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
 
 from parlab.bench.workload import Workload
 
@@ -11,11 +14,34 @@ HUBS = {
     "huggingface": "https://huggingface.co/{}",
     "modelscope": "https://www.modelscope.cn/{}.git",
 }
+MODELSCOPE = "modelscope:"  # before an id: it is that hub's, whatever PARLAB_HUB says
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class Unresolved(Exception):
     """A revision's commit could not be found; says why and what to do."""
+
+
+def lacking(tables: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Packages that the ranks would miss: those for the hub are optional.
+
+    Args:
+        tables: of a workload, whole or not.
+    """
+    model, needed = tables["model"], {}
+    if tables["tokenizer"].get("id", "bytes") != "bytes":
+        needed["transformers"] = "tokenizer.id"
+    if model.get("weights") == "hub":
+        needed["safetensors"] = "model.weights"
+        if not os.path.isdir(model.get("id", "")):  # else nothing is fetched
+            scope = model.get("id", "").startswith(MODELSCOPE)
+            needed["modelscope" if scope else "huggingface_hub"] = "model.weights"
+    return [
+        f"{field} needs the package {name}: pip install "
+        + ("modelscope" if name == "modelscope" else "-e '.[hub]' in the course's folder")
+        for name, field in needed.items()
+        if find_spec(name) is None
+    ]
 
 
 def pin(workload: Workload) -> Workload:
@@ -35,17 +61,23 @@ def pin(workload: Workload) -> Workload:
 
 
 def resolve(name: str, revision: str) -> str:
-    """The commit of a branch or tag; the hub is ``PARLAB_HUB``, by default ``huggingface``."""
+    """The commit of a branch or tag.
+
+    The hub is ModelScope where the id says so, else ``PARLAB_HUB``, by default ``huggingface``.
+    """
     if _COMMIT.fullmatch(revision):
         return revision
     hub = os.environ.get("PARLAB_HUB", "huggingface")
+    if name.startswith(MODELSCOPE):
+        hub = "modelscope"
     if hub not in HUBS:
         raise Unresolved(f"PARLAB_HUB={hub!r}: must be one of {', '.join(HUBS)}")
-    address = HUBS[hub].format(name)
+    address = HUBS[hub].format(name.removeprefix(MODELSCOPE))
     wanted = [revision, f"refs/heads/{revision}", f"refs/tags/{revision}"]
     try:
         done = subprocess.run(
-            ["git", "ls-remote", address, *wanted], capture_output=True, text=True, timeout=60,
+            ["git", "ls-remote", "--", address, *wanted],
+            capture_output=True, text=True, timeout=60,
             env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -49,7 +49,9 @@ def _worded(name: str, config: Mapping[str, Any]) -> str:
         "pipeline_layers": _remainder("num_layers", config["num_layers"], "pp", pp),
         "attention_heads": _remainder("num_heads", config["num_heads"], "tp", tp),
         "kv_heads": _remainder("num_kv_heads", config["num_kv_heads"], "tp", tp),
-        "context_blocks": _remainder("sequence_length", config["sequence_length"], "cp", cp),
+        "context_blocks": _remainder(
+            "sequence_length", config["sequence_length"], f"2 · cp = 2 · {cp}", 2 * cp
+        ),
     }.get(name, "broken")
     return f"{name}: {sentence}"
 

@@ -1,9 +1,14 @@
 """A device mesh as plain numbers: no process, no torch."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from parlab.bench.fields import shown
+
 AXES = ("pp", "cp", "tp")  # rank order, outer to inner: tp ranks are adjacent
+LARGEST = 1 << 16  # of an axis
+_SIZE = re.compile("0*[1-9][0-9]{0,4}")
 
 
 @dataclass(frozen=True)
@@ -50,12 +55,17 @@ def parse_mesh(text: str) -> Mesh:
     """A mesh from ``pp=2,tp=1,cp=2``; an axis that is not named has size 1.
 
     Raises:
-        ValueError: the text names another axis, one twice, or a size that is no positive integer.
+        ValueError: the text names another axis, one twice, or a size that is no integer from 1 to
+            ``LARGEST``.
     """
     sizes: dict[str, int] = {}
     for part in text.split(","):
         axis, sign, size = (piece.strip() for piece in part.partition("="))
-        if not sign or axis not in AXES or axis in sizes or not size.isdecimal() or int(size) < 1:
-            raise ValueError(f"mesh {text!r}: {part!r} is not one of pp=N, cp=N, tp=N with N ≥ 1")
+        legal = sign and axis in AXES and _SIZE.fullmatch(size) and int(size) <= LARGEST
+        if not legal or axis in sizes:
+            raise ValueError(
+                f"mesh {shown(text)}: {shown(part)} is not one of pp=N, cp=N, tp=N, each once, "
+                f"with N from 1 to {LARGEST}"
+            )
         sizes[axis] = int(size)
     return Mesh(**sizes)

@@ -1,64 +1,25 @@
 """What is to run, and every reason why it must not: before any process starts."""
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from parlab.bench import decide, driver, hub, layout, machine
+from parlab.bench import decide, hub, layout, learner, machine, room
+from parlab.bench import request as asked
+from parlab.bench.answers import BadAnswer
 from parlab.bench.assemble import Context
-from parlab.bench.driver import Nodes
-from parlab.bench.mesh import Mesh
-from parlab.bench.workload import BASELINE, Workload, load
-from parlab.lesson.loader import load_lesson
+from parlab.bench.draft import Draft, read
+from parlab.bench.fields import key, shown
+from parlab.bench.machine import Machine
+from parlab.bench.mesh import LARGEST, Mesh
+from parlab.bench.names import alike
+from parlab.bench.request import Refused, Request
+from parlab.bench.rules import lesson_rule
+from parlab.bench.workload import BASELINE, stand_in, whole
+from parlab.lesson.loader import LessonUnusable, Loaded
 
-RESULTS = Path("benchmarks/results/par_model_internal")
+__all__ = ["Refused", "Request", "find_workload", "plan"]
 WORKLOADS = Path("benchmarks/workloads")
-
-
-class Refused(Exception):
-    """Nothing was started; every reason, one a line."""
-
-    def __init__(self, reasons: list[str]) -> None:
-        super().__init__("\n".join(["refused, nothing was started:", *reasons]))
-        self.reasons = reasons
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to run.
-
-    Attributes:
-        root: the course's folder; records count their paths from here.
-        workload: a name under ``benchmarks/workloads/``, or a file.
-        groups: which of the workload's groups; all by default.
-        meshes: further meshes, each a group named after its sizes.
-        named: further meshes by the name of their group.
-        world_size: what the meshes must multiply to, where it is not their own product.
-        device: ``"cpu"``, ``"cuda"`` or ``"auto"`` (CUDA where every rank gets a GPU).
-        notebook: a learner's lesson-04 notebook, for the functions.
-        inject: group → a fault, in tests; ``launcher`` and ``program`` too are for tests.
-    """
-
-    root: Path
-    workload: str = "tiny-cpu"
-    results: Path | None = None
-    groups: tuple[str, ...] = ()
-    meshes: tuple[Mesh, ...] = ()
-    named: Mapping[str, Mesh] = field(default_factory=dict)
-    world_size: int | None = None
-    device: str = "auto"
-    timeout_s: float | None = None
-    nodes: Nodes = field(default_factory=Nodes)
-    notebook: Path | None = None
-    inject: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    launcher: tuple[str, ...] = driver.LAUNCHER
-    program: tuple[str, ...] = driver.PROGRAM
-
-    @property
-    def folder(self) -> Path:
-        """Where the records go."""
-        return self.results or self.root / RESULTS
 
 
 def find_workload(root: Path, name: str) -> Path:
@@ -68,11 +29,14 @@ def find_workload(root: Path, name: str) -> Path:
         Refused: there is none of that name; says which there are.
     """
     named = root / WORKLOADS / f"{name}.toml"
-    if named.is_file():
+    if os.path.isfile(named):
         return named
     if not name.endswith(".toml"):
-        known = ", ".join(sorted(path.stem for path in named.parent.glob("*.toml"))) or "none"
-        raise Refused([f"there is no workload {name!r}; there are: {known} (or name a .toml file)"])
+        files = (root / WORKLOADS).glob("*.toml")
+        known = ", ".join(sorted(path.stem for path in files)) or "none"
+        raise Refused(
+            [f"there is no workload {shown(name)}; there are: {known} (or name a .toml file)"]
+        )
     return Path(name)
 
 
@@ -80,78 +44,144 @@ def plan(request: Request) -> tuple[Context, dict[str, Mesh]]:
     """The groups to run and what they share.
 
     Raises:
-        Refused: every reason why this must not start, of every group.
-        BadWorkload, LessonUnusable: the workload or the lesson cannot be read.
+        Refused: every reason why this must not start, of the command line, the workload, the
+            lesson, the machine and every group.
     """
-    workload = load(find_workload(request.root, request.workload))
-    functions = load_lesson(request.root, decide.LESSON, request.notebook)
+    reasons = asked.problems(request)
+    draft = _draft(request, reasons)
+    functions, rule = _functions(request, reasons)
     found = machine.look()
-    groups = _groups(request, workload)
-    most = max((mesh.world_size for mesh in groups.values()), default=1)
-    per_node = -(-most // request.nodes.count)
-    device = request.device
-    if device == "auto":
-        device = "cuda" if found.gpus and len(found.gpus) >= per_node else "cpu"
-    reasons = machine.refusals(found, device) + _node_reasons(request, groups)
-    folded = machine.cannot_fold(found, device)
-    if (
-        folded
-        and workload.run.schedule == "ZBVZeroBubble"
-        and any(m.pp > 1 for m in groups.values())
-    ):
-        reasons.append(folded)
-    reasons += [
-        f"{name} is no group of {workload.name}; there are {', '.join(workload.groups)}"
-        for name in request.groups
-        if name not in workload.groups
-    ]
-    gpus = len(found.gpus) * request.nodes.count if device == "cuda" else None
-    for name, mesh in groups.items():
-        world = _world(request, workload, name, mesh)
-        rule = functions[decide.LAYOUT]
-        reasons += [
-            f"{name}: {line}" for line in layout.problems(workload, mesh, world, rule, gpus)
-        ]
-    if reasons:
-        raise Refused(reasons)
+    groups = _groups(request, draft)
+    device = _device(request, found, groups)
+    reasons += machine.refusals(found, device)
+    reasons += _folded(draft, found, device, groups) + hub.lacking(draft.tables)
+    reasons += _group_reasons(request, draft, groups)
+    gpus = len(found.gpus) * _nodes(request) if device == "cuda" else None
+    reasons += _layouts(request, draft, groups, rule, gpus)
+    reasons += _room(request, draft, found, device, groups)
+    if reasons or functions is None:
+        raise Refused(list(dict.fromkeys(reasons)))
     try:
-        workload = hub.pin(workload)
+        workload = hub.pin(whole(draft))
     except hub.Unresolved as error:
         raise Refused([str(error)]) from None
     return Context(workload, found, functions, device, request.root), groups
 
 
-def _groups(request: Request, workload: Workload) -> dict[str, Mesh]:
+def _draft(request: Request, reasons: list[str]) -> Draft:
+    """The workload as far as it goes, with its problems among the reasons."""
+    try:
+        path = find_workload(request.root, request.workload)
+    except Refused as refused:
+        reasons += refused.reasons
+        return Draft(request.workload, "", problems=refused.reasons)
+    draft = read(path)
+    reasons += [f"{path.name}: {line}" for line in draft.problems]
+    return draft
+
+
+def _functions(request: Request, reasons: list[str]) -> tuple[Loaded | None, layout.Rule]:
+    """The lesson's functions, and its rule for meshes: the solution's where they are unusable."""
+    try:
+        functions = learner.load_functions(request.root, request.notebook)
+    except LessonUnusable as error:
+        reasons.append(_unusable(request, error))
+        return None, lesson_rule(decide.LESSON, decide.LAYOUT)
+    return functions, functions[decide.LAYOUT]
+
+
+def _unusable(request: Request, error: LessonUnusable) -> str:
+    if not request.notebook:
+        return str(error)
+    remedy = "Name a finished notebook of lesson 04, or leave --functions out"
+    return f"--functions {request.notebook}: {error}. {remedy}"
+
+
+def _groups(request: Request, draft: Draft) -> dict[str, Mesh]:
     """The chosen groups, the baseline first where it is among them."""
     further = {mesh.name: mesh for mesh in request.meshes} | dict(request.named)
-    names = list(request.groups) or ([] if further else list(workload.groups))
-    chosen = {name: workload.groups[name] for name in names if name in workload.groups}
+    names = list(request.groups) or ([] if further else list(draft.groups))
+    chosen = {name: draft.groups[name] for name in names if name in draft.groups}
     chosen |= further
     return dict(sorted(chosen.items(), key=lambda item: item[0] != BASELINE))
 
 
-def _world(request: Request, workload: Workload, name: str, mesh: Mesh) -> int:
+def _nodes(request: Request) -> int:
+    """How many machines; one where the request's number makes no sense and is refused."""
+    return request.nodes.count if 1 <= request.nodes.count <= LARGEST else 1
+
+
+def _device(request: Request, found: Machine, groups: Mapping[str, Mesh]) -> str:
+    most = max((mesh.world_size for mesh in groups.values()), default=1)
+    per_node = -(-most // _nodes(request))
+    if request.device != "auto":
+        return request.device
+    return "cuda" if found.gpus and len(found.gpus) >= per_node else "cpu"
+
+
+def _world(request: Request, draft: Draft, name: str, mesh: Mesh) -> int:
     if name == BASELINE:
         return 1
-    if request.world_size:
+    if request.world_size is not None and 1 <= request.world_size <= LARGEST:
         return request.world_size
-    return workload.run.world_size if name in workload.groups else mesh.world_size
+    own = mesh.world_size
+    return int(draft.tables["run"].get("world_size", own)) if name in draft.groups else own
 
 
-def _node_reasons(request: Request, groups: Mapping[str, Mesh]) -> list[str]:
-    nodes = request.nodes
-    if nodes.count == 1:
-        return []
-    reasons = [
-        f"{name}: {mesh.world_size} ranks over {nodes.count} nodes leave "
-        f"{mesh.world_size % nodes.count}: take a mesh whose product {nodes.count} divides"
+def _layouts(
+    request: Request, draft: Draft, groups: Mapping[str, Mesh], rule: layout.Rule, gpus: int | None
+) -> list[str]:
+    """What is wrong between meshes and workload; a rule that cannot answer is one reason."""
+    reasons = []
+    for name, mesh in groups.items():
+        workload, world = stand_in(draft, mesh), _world(request, draft, name, mesh)
+        try:
+            said = layout.problems(workload, mesh, world, rule, gpus)
+        except BadAnswer as error:
+            reasons.append(str(error))
+            rule = lesson_rule(decide.LESSON, decide.LAYOUT)
+            said = layout.problems(workload, mesh, world, rule, gpus)
+        reasons += [f"{key(name)}: {line}" for line in said]
+    return reasons
+
+
+def _folded(draft: Draft, found: Machine, device: str, groups: Mapping[str, Mesh]) -> list[str]:
+    """Why this torch cannot run the schedule, where any group needs it."""
+    folded = machine.cannot_fold(found, device)
+    asked_for = draft.tables["run"].get("schedule") == "ZBVZeroBubble"
+    piped = any(mesh.pp > 1 for mesh in groups.values())
+    return [folded] if folded and asked_for and piped else []
+
+
+def _room(
+    request: Request, draft: Draft, found: Machine, device: str, groups: Mapping[str, Mesh]
+) -> list[str]:
+    """Why this machine is too small for the groups."""
+    reasons = []
+    for name, mesh in groups.items():
+        nodes = 1 if name == BASELINE else _nodes(request)
+        said = room.too_many_ranks(found, mesh, nodes) if device == "cpu" else []
+        spared = name == BASELINE and len(groups) > 1  # they can do without, should it not fit
+        if not draft.problems and not spared:
+            said += room.too_little_memory(found, device, whole(draft), mesh, nodes)
+        reasons += [f"{key(name)}: {line}" for line in said]
+    return reasons
+
+
+def _group_reasons(request: Request, draft: Draft, groups: Mapping[str, Mesh]) -> list[str]:
+    """What is wrong with the choice of groups, whatever the machine."""
+    reasons = alike(groups)
+    if draft.named:
+        reasons += [
+            f"{key(name)} is no group of {draft.name}; there are {', '.join(draft.named)}"
+            for name in request.groups
+            if name not in draft.named
+        ]
+    nodes = _nodes(request)
+    reasons += [
+        f"{key(name)}: {mesh.world_size} ranks over {nodes} nodes leave "
+        f"{mesh.world_size % nodes}: take a mesh whose product {nodes} divides"
         for name, mesh in groups.items()
-        if name != BASELINE and mesh.world_size % nodes.count
+        if name != BASELINE and mesh.world_size % nodes
     ]
-    if not 0 <= nodes.rank < nodes.count:
-        reasons.append(f"--node-rank {nodes.rank} is not in 0..{nodes.count - 1}")
-    if ":" not in nodes.endpoint:
-        reasons.append("several nodes need --rdzv-endpoint HOST:PORT, the same on each")
-    if not nodes.run_id:
-        reasons.append("several nodes need --run-id ID (any word, new for each run, same on each)")
     return reasons

@@ -7,6 +7,7 @@ and leaves reference.pt for the groups.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -18,7 +19,8 @@ from typing import Any
 
 import torch
 
-from parlab.lesson.files import write_whole
+from parlab.bench import storage
+from parlab.lesson.files import chain, write_whole
 
 OLDEST = (2, 8)
 RANK = int(os.environ.get("RANK", "0"))
@@ -53,11 +55,25 @@ class Job:
             _fault(inject["what"])
 
     def fail(self, error: BaseException) -> None:
-        kind = "memory" if _is_memory(error) else "exception"
-        self.put("failure", {
-            "kind": kind, "message": f"{type(error).__name__}: {error}",
+        kind = "memory" if any(map(_is_memory, chain(error))) else "exception"
+        real = _unwrapped(error)
+        said = storage.explain(real) if isinstance(real, OSError) else real
+        content = {
+            "kind": kind, "message": f"{type(real).__name__}: {said}",
             "traceback": "".join(traceback.format_exception(error)), "time": time.time(),
-        })  # fmt: skip
+        }  # fmt: skip
+        try:
+            self.put("failure", content)
+        except OSError:  # a full disk, of which a rank can still tell
+            storage.release(self.folder, RANK)
+            self.put("failure", content)
+
+
+def _unwrapped(error: BaseException) -> BaseException:
+    """What torch's pipelining wraps in pages of shapes: the error in a stage's own code."""
+    while type(error) is RuntimeError and error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def _is_memory(error: BaseException) -> bool:
@@ -92,9 +108,11 @@ def main(arguments: list[str]) -> int:
         job.put("rank", run(job))
         job.progress("done")
     except BaseException as error:
-        job.fail(error)
-        traceback.print_exc()
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            job.fail(error)
+        with contextlib.suppress(OSError):  # the log may be on a full disk too
+            traceback.print_exc()
+            sys.stderr.flush()
         # Other threads may still wait for ranks that wait for this one.
         os._exit(1)
     return 0

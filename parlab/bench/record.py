@@ -1,83 +1,22 @@
-"""Records on disk: checked against the schema, written whole, the predecessor kept."""
+"""Records on their way to the disk: checked, written whole, the predecessor kept."""
 
 import contextlib
 import json
 import os
 import re
 from datetime import datetime, timezone
-from functools import lru_cache
-from importlib import resources
 from pathlib import Path
-from typing import Any
-
-from jsonschema import Draft202012Validator
 
 from parlab.lesson.files import write_whole
+from parlab.lesson.record_files import HISTORY, BadRecord, Record
+from parlab.lesson.soundness import faults
 
-DECISION = "decision"
-HISTORY = "history"
-Record = dict[str, Any]
 _STAMP = re.compile(r"\d{8}T\d{6}Z")
-
-
-class BadRecord(Exception):
-    """A file that is no record, or a record that breaks the schema; says where and what to do."""
 
 
 def now_utc() -> str:
     """The time as in ``20260131T235959Z``."""
     return datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
-
-
-@lru_cache
-def _validator(name: str) -> Draft202012Validator:
-    text = resources.files("parlab.bench").joinpath(f"{name}.schema.json").read_text("utf-8")
-    return Draft202012Validator(json.loads(text))
-
-
-def faults(record: Any) -> list[str]:
-    """Where a record breaks its schema, one line each; empty for a valid one."""
-    is_decision = isinstance(record, dict) and record.get("name") == DECISION
-    errors = _validator("decision" if is_decision else "record").iter_errors(record)
-    lines = [f"{error.json_path}: {error.message[:200]}" for error in errors]
-    if not lines and not is_decision:
-        lines = [
-            f"$.metrics.{key}: null without a reason"
-            for key, value in record["metrics"].items()
-            if value is None and f"metrics.{key}" not in record["reasons"]
-        ]
-    return sorted(lines)
-
-
-def read(path: Path) -> Record:
-    """The record in a file.
-
-    Raises:
-        BadRecord: the file is damaged; it is left as it is.
-    """
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise BadRecord(
-            f"{path.name} is damaged ({error}). It stays as it is; a new run of the group moves it "
-            f"to {HISTORY}/"
-        ) from None
-    if lines := faults(record):
-        raise BadRecord("\n  ".join([f"{path.name} breaks the schema:", *lines[:8]]))
-    return dict(record)
-
-
-def read_folder(folder: Path) -> tuple[dict[str, Record], list[str]]:
-    """Every group's record in a folder, and a line about each file that could not be read."""
-    records, complaints = {}, []
-    for path in sorted(folder.glob("*.json")):
-        if path.stem == DECISION:
-            continue
-        try:
-            records[path.stem] = read(path)
-        except (BadRecord, OSError) as error:
-            complaints.append(str(error))
-    return records, complaints
 
 
 def write(folder: Path, record: Record) -> Path:
@@ -91,22 +30,20 @@ def write(folder: Path, record: Record) -> Path:
         OSError: the folder cannot be written.
     """
     if lines := faults(record):
-        raise BadRecord("\n  ".join([f"the record of {record.get('name')!r}:", *lines[:8]]))
+        raise BadRecord(f"the record of {record.get('name')!r}: {'; '.join(lines[:3])}")
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{record['name']}.json"
-    fresh = folder / f".{record['name']}.{os.getpid()}.tmp"
     data = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    try:
+
+    def put(fresh: Path) -> None:
         with fresh.open("w", encoding="utf-8") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if target.exists() and not _same_run(target, record):
             _keep(target)
-        os.replace(fresh, target)
-    finally:
-        with contextlib.suppress(OSError):
-            fresh.unlink(missing_ok=True)
+
+    write_whole(target, put)
     return target
 
 
@@ -120,7 +57,7 @@ def _same_run(target: Path, record: Record) -> bool:
     """Whether what stands there is this run's own, earlier state."""
     try:
         return bool(json.loads(target.read_text("utf-8"))["run_id"] == record["run_id"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return False
 
 
@@ -144,7 +81,7 @@ def _keep(target: Path) -> None:
 
 def _stamp(target: Path) -> str:
     """When the run in a file started; of a damaged file, when it was last written."""
-    with contextlib.suppress(ValueError, KeyError, TypeError):
+    with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
         started = json.loads(target.read_text("utf-8"))["started"]
         if _STAMP.fullmatch(started):
             return str(started)

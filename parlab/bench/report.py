@@ -1,5 +1,6 @@
 """A report on a folder of records, from the records alone: ``report.md`` and pictures."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,15 +8,19 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from parlab.bench.artifacts import load_timeline
+from parlab.bench.artifacts import REPORT
 from parlab.bench.decide import meaning
-from parlab.bench.driver import Say
-from parlab.bench.record import DECISION, BadRecord, read, read_folder, write_file
+from parlab.bench.record import write_file
+from parlab.bench.watch import Say
 from parlab.bench.workload import BASELINE
 from parlab.lesson import draw_records as pictures
+from parlab.lesson.agreement import disagreement
+from parlab.lesson.files import write_whole
+from parlab.lesson.record_files import BadRecord, load_timeline, read, read_folder, superseded
 from parlab.lesson.records import stands_apart
+from parlab.lesson.soundness import DECISION
 
-REPORT, PICTURES = "report.md", "pictures"
+PICTURES, LEFT_OUT = "pictures", "Left out"
 Record = Mapping[str, Any]
 
 
@@ -25,30 +30,31 @@ def report(folder: Path, say: Say) -> bool:
     Runs that may not be compared (another workload, evidence level or machine) get a section each.
 
     Returns:
-        Whether there was anything to report on and every record could be read.
+        Whether there was anything to report on and nothing had to be left out.
     """
     if not folder.is_dir():
         say(f"{folder} is no folder: run `parlab bench` first, or name the one with the records")
         return False
     records, complaints = read_folder(folder)
+    lines = ["# Model-internal parallelism: what was measured", ""]
+    with plt.rc_context({"text.parse_math": False}):  # a name may hold a $
+        for name, section in sections(records.values()).items():
+            lines += _section(folder, name, section, complaints)
+    lines += _decision(folder, records, complaints, say)
     for line in complaints:
-        say(line)
+        say(f"left out: {line}")
     if not records:
         say(f"{folder} holds no record that can be read: run `parlab bench` first")
         return False
-    lines = ["# Model-internal parallelism: what was measured", ""]
-    for name, section in sections(records.values()).items():
-        lines += _section(folder, name, section)
-    lines += _decision(folder, complaints)
     if complaints:
-        lines += ["## Left out", "", *(f"- {line.splitlines()[0]}" for line in complaints), ""]
+        lines += [f"## {LEFT_OUT}", "", *(f"- {line}" for line in complaints), ""]
     write_file(folder / REPORT, "\n".join(lines))
     say(f"report: {folder / REPORT}")
     return not complaints
 
 
 def sections(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """Records that may stand side by side, under a name; the baseline first, then by name."""
+    """Records that may stand side by side, under a folder's name; baseline first, then by name."""
     found: list[list[Record]] = []
     for record in sorted(records, key=lambda r: (r["name"] != BASELINE, r["name"])):
         for section in found:
@@ -59,7 +65,8 @@ def sections(records: Iterable[Record]) -> dict[str, list[Record]]:
             found.append([record])
     named: dict[str, list[Record]] = {}
     for section in found:
-        base = f"{section[0]['workload']['name']}-{section[0]['evidence_level']}"
+        workload = re.sub(r"[^\w.-]+", "_", section[0]["workload"]["name"])[:80]
+        base = f"{workload}-{section[0]['evidence_level']}"
         name, number = base, 2
         while name in named:
             name, number = f"{base}-{number}", number + 1
@@ -67,7 +74,9 @@ def sections(records: Iterable[Record]) -> dict[str, list[Record]]:
     return named
 
 
-def _section(folder: Path, name: str, records: Sequence[Record]) -> list[str]:
+def _section(
+    folder: Path, name: str, records: Sequence[Record], complaints: list[str]
+) -> list[str]:
     place = folder / PICTURES / name
     drawn = {
         "comparison": pictures.draw_comparison(records),
@@ -75,7 +84,12 @@ def _section(folder: Path, name: str, records: Sequence[Record]) -> list[str]:
         "memory": pictures.draw_memory(records),
     }
     for record in records:
-        if timeline := load_timeline(record, folder):
+        try:
+            timeline = load_timeline(record, folder)
+        except BadRecord as error:
+            complaints.append(str(error))
+            continue
+        if timeline:
             drawn[f"timeline-{record['name']}"] = pictures.draw_timeline(record, timeline)
     for key, figure in drawn.items():
         _save(figure, place / f"{key}.png")
@@ -94,10 +108,9 @@ def _section(folder: Path, name: str, records: Sequence[Record]) -> list[str]:
 
 def _save(figure: Figure, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}")
-    figure.savefig(fresh, format="png", dpi=110, metadata={"Software": None})
+    how: dict[str, Any] = {"format": "png", "dpi": 110, "metadata": {"Software": None}}
+    write_whole(path, lambda fresh: figure.savefig(fresh, **how))
     plt.close(figure)
-    fresh.replace(path)
 
 
 def _machine(record: Record) -> list[str]:
@@ -157,21 +170,44 @@ def _failures(records: Sequence[Record]) -> list[str]:
         for record in records
         if record["failure"]
     ]
+    wrong = ((record["name"], disagreement(record)) for record in records)
+    lines += [f"- **{name}: {what}**" for name, what in wrong if what]
     return [*lines, ""] if lines else []
 
 
-def _decision(folder: Path, complaints: list[str]) -> list[str]:
-    """The decision as it was taken; nothing is decided anew here."""
+def _decision(
+    folder: Path, records: Mapping[str, Record], complaints: list[str], say: Say
+) -> list[str]:
+    """The decision as it was taken, where it still stands; nothing is decided anew here."""
     path = folder / f"{DECISION}.json"
     if not path.exists():
-        return ["## Decision", "", "None has been taken: no group has run.", ""]
+        return ["## Decision", "", "None has been taken: no group has run to its end.", ""]
     try:
         choice = read(path)
-    except (BadRecord, OSError) as error:
+    except BadRecord as error:
         complaints.append(str(error))
-        return []
+        return ["## Decision", "", f"None that can be read; see {LEFT_OUT}.", ""]
+    if reasons := superseded(choice, records):
+        return _superseded(choice, reasons, say)
+    return _standing(choice)
+
+
+def _superseded(choice: Record, reasons: Sequence[str], say: Say) -> list[str]:
+    """A decision on runs that are no longer the latest, which nobody may take for the present."""
+    taken = f"{choice['decision']} {choice['candidate'] or ''}".rstrip()
+    line = (
+        f"No current decision. The last one ({choice['started']}: {taken}) was made from runs that "
+        "are no longer the latest"
+    )
+    remedy = "A `parlab bench` that runs to its end decides anew."
+    say(f"{line}: {'; '.join(reasons)}. {remedy}")
+    return ["## Decision", "", f"{line}:", "", *(f"- {why}" for why in reasons), "", remedy, ""]
+
+
+def _standing(choice: Record) -> list[str]:
     limits = ", ".join(f"{key} ≤ {value:g}" for key, value in choice["limits"].items())
     functions = choice["functions"]
+    why = f", since {functions['note']}" if functions.get("note") else ""
     lines = [
         "## Decision", "",
         f"**{choice['decision']}** {choice['candidate'] or ''}".rstrip() + f" (limits: {limits})",
@@ -179,7 +215,7 @@ def _decision(folder: Path, complaints: list[str]) -> list[str]:
         choice["meaning"],
         "",
         f"Functions: {functions['source']} ({functions['origin']}), "
-        f"sha256 {functions['sha256'][:12]}.",
+        f"sha256 {functions['sha256'][:12]}{why}.",
         "",
     ]  # fmt: skip
     for item in choice["candidates"]:

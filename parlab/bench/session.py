@@ -17,6 +17,7 @@ from torch import Tensor
 from parlab.bench import checkpoint, correctness, host
 from parlab.bench.axes import build_axes
 from parlab.bench.data import Batches, read_text, tokenize
+from parlab.bench.finite import check_losses
 from parlab.bench.mesh import Mesh
 from parlab.bench.model import Decoder, ModelConfig
 from parlab.bench.parameters import random_weights
@@ -87,6 +88,7 @@ class Session:
         memory, source = host.peak_memory(self.device)
         trace, traffic = self._trace()
         losses = correctness.total_losses(self.trainer, [float(share) for share in self.shares])
+        check_losses(losses)
         return {
             "rank": dist.get_rank(), "coordinate": self.axes.coordinate,
             "host": socket.gethostname(), "pid": os.getpid(), "clock_offset_s": self.offset,
@@ -143,7 +145,7 @@ class Session:
         first = [self.batches(number) for number in range(correctness.STEPS)]
         result = correctness.train(self.trainer, first)
         if baseline:
-            write_whole(self.job.folder / REFERENCE, lambda path: torch.save(result, path))
+            write_whole(self.job.folder / REFERENCE, lambda path: _save(result, path))
             return None
         wanted = torch.load(Path(reference) / REFERENCE, map_location="cpu", mmap=True)
         return correctness.compare(self.trainer, result, wanted)
@@ -187,6 +189,12 @@ def batches(tables: dict[str, Any]) -> Batches:
     )
     batch = tables["batch"]
     return Batches(tokens, batch["global_batch"], batch["sequence_length"], tables["run"]["seed"])
+
+
+def _save(result: dict[str, Any], path: Path) -> None:
+    """`torch.save` into a file of ours: of its own it does not say why it cannot be written."""
+    with path.open("wb") as file:
+        torch.save(result, file)
 
 
 def _first_on_host(work: Callable[[], Any]) -> Any:

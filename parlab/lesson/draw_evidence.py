@@ -6,10 +6,10 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
+from parlab.lesson.agreement import BOUND
 from parlab.lesson.draw_records import PARTS, evidence
 from parlab.lesson.style import ACCENT, INK, LARGE, MUTED, NORMAL, PALE, SHADES, SMALL, canvas
 
-BOUND = 1e-5  # of a gradient's relative error in fp32
 Event = Mapping[str, Any]
 Record = Mapping[str, Any]
 Span = tuple[float, float]

@@ -1,12 +1,14 @@
 """Pictures of records. Each function gives a figure whose title tells the evidence level."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.textpath import TextPath
 
-from parlab.lesson.style import ACCENT, INK, MUTED, NORMAL, PALE, SHADES, SMALL, canvas
+from parlab.lesson.style import ACCENT, INK, MUTED, NORMAL, PALE, SHADES, SMALL, WIDTH_IN, canvas
 
 Record = Mapping[str, Any]
 # Part → shade, hatch and what a reader calls it. Differ in greyscale.
@@ -17,6 +19,7 @@ PARTS = {
     "other": (SHADES[3], "", "other (host)"),
 }
 MORE_SHADES = (*SHADES, PALE, "#c9b6d6", "#8c6d4f", "#d98f6a")
+NAME_POINTS = 110.0  # beside three panels; the longest name that a group may have takes two lines
 HATCHES = ("", "///", "..", "\\\\\\", "xx", "--", "++", "oo")
 
 
@@ -45,7 +48,7 @@ def draw_comparison(records: Sequence[Record]) -> Figure:
     ):
         _bars(panel, records, [record["metrics"][key] for record in records], "{:.3f}")
         highest = max([record["metrics"][key] or 0 for record in records] + [limits[key]])
-        panel.set_xlim(0, highest * 1.35)
+        panel.set_xlim(0, (highest or 1) * 1.35)
         panel.axvline(limits[key], color=ACCENT, linestyle="--", linewidth=1.2)
         panel.set_xlabel(f"{name}, limit {limits[key]:g}", fontsize=NORMAL)
     speeds = [_throughput(record) for record in records]
@@ -78,7 +81,8 @@ def _bars(
         axes.annotate(text, (size or 0, place), xytext=(4, 0), textcoords="offset points",
                       va="center", fontsize=SMALL, color=INK,
                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8})  # fmt: skip
-    axes.set_yticks(range(len(records)), [record["name"] for record in records], fontsize=SMALL)
+    names = [_wrapped(record["name"], SMALL, NAME_POINTS, "(?<=_)") for record in records]
+    axes.set_yticks(range(len(records)), names, fontsize=SMALL)
 
 
 def _failed(record: Record) -> str:
@@ -122,26 +126,29 @@ def _rank_name(at: Mapping[str, int], mesh: Mapping[str, Any]) -> str:
 
 
 def draw_collectives(records: Sequence[Record]) -> Figure:
-    """Payload that the ranks hand to communication in one step, by axis and cause, MB."""
-    figure, (axes,) = canvas(1.9 + 0.42 * len(_axis_rows(records)))
+    """Payload that the ranks hand to communication in one step, by axis and cause, MB.
+
+    A group whose communication was not measured says why.
+    """
     rows = _axis_rows(records)
-    causes = sorted({cause for _, parts in rows for cause in parts})
-    for place, (_, parts) in enumerate(rows):
+    figure, (axes,) = canvas(1.9 + 0.42 * len(rows))
+    causes = sorted({cause for _, parts, _ in rows for cause in parts})
+    for place, (_, parts, text) in enumerate(rows):
         left = 0.0
         for cause, size in sorted(parts.items()):
             look = causes.index(cause) % len(MORE_SHADES)
             axes.barh(place, size / 1e6, left=left, color=MORE_SHADES[look], edgecolor=INK,
                       hatch=HATCHES[look], height=0.66)  # fmt: skip
             left += size / 1e6
-        text = f"{left:.2f} MB" if left >= 0.01 else f"{left * 1e3:.2f} KB"
-        axes.annotate(text, (left, place), xytext=(4, 0), textcoords="offset points",
+        size_text = f"{left:.2f} MB" if left >= 0.01 else f"{left * 1e3:.2f} KB"
+        axes.annotate(text or size_text, (left, place), xytext=(4, 0), textcoords="offset points",
                       va="center", fontsize=SMALL, color=INK)  # fmt: skip
     for look, cause in enumerate(causes):
         axes.barh([0], [0], color=MORE_SHADES[look % 8], hatch=HATCHES[look % 8], edgecolor=INK,
                   label=cause.replace("_", " "))  # fmt: skip
-    axes.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=SMALL)
+    axes.set_yticks(range(len(rows)), [name for name, _, _ in rows], fontsize=SMALL)
     axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_xlim(0, max([sum(parts.values()) for _, parts in rows], default=1) / 1e6 * 1.18)
+    axes.set_xlim(0, (max(sum(parts.values()) for _, parts, _ in rows) or 1e6) / 1e6 * 1.18)
     axes.set_xlabel("payload of all ranks in one step, MB (10⁶ bytes)", fontsize=NORMAL)
     if causes:
         figure.legend(loc="outside lower center", ncols=5, fontsize=SMALL, frameon=False)
@@ -149,16 +156,22 @@ def draw_collectives(records: Sequence[Record]) -> Figure:
     return figure
 
 
-def _axis_rows(records: Sequence[Record]) -> list[tuple[str, dict[str, int]]]:
-    """A row for each group and axis: its name, and bytes by cause."""
-    rows: list[tuple[str, dict[str, int]]] = []
+def _axis_rows(records: Sequence[Record]) -> list[tuple[str, dict[str, int], str]]:
+    """A row for each group and axis: its name, bytes by cause, and what to say in their place.
+
+    A group that did not communicate is left out, unless all of them are such.
+    """
+    rows: list[tuple[str, dict[str, int], str]] = []
     for record in records:
+        entries = record["metrics"]["communication"]
         by_axis: dict[str, dict[str, int]] = {}
-        for entry in record["metrics"]["communication"] or []:
+        for entry in entries or []:
             causes = by_axis.setdefault(entry["axis"], {})
             causes[entry["cause"]] = causes.get(entry["cause"], 0) + entry["payload_bytes"]
-        rows += [(f"{record['name']}  {axis}", by_axis[axis]) for axis in sorted(by_axis)]
-    return rows
+        rows += [(f"{record['name']}  {axis}", by_axis[axis], "") for axis in sorted(by_axis)]
+        if entries is None:
+            rows.append((record["name"], {}, _failed(record)))
+    return rows or [(record["name"], {}, "no communication") for record in records]
 
 
 def draw_memory(records: Sequence[Record]) -> Figure:
@@ -180,7 +193,7 @@ def draw_memory(records: Sequence[Record]) -> Figure:
         axes.annotate(f"{memory['max']:.0f}", (memory["max"], place), xytext=(4, 0),
                       textcoords="offset points", va="center", fontsize=SMALL)  # fmt: skip
     axes.axvline(limit, color=ACCENT, linestyle="--", linewidth=1.2)
-    axes.set_xlim(0, highest * 1.12)
+    axes.set_xlim(0, (highest or 1) * 1.12)
     axes.set_ylim(len(records) - 0.4, -0.6)
     axes.set_yticks(range(len(records)), [record["name"] for record in records], fontsize=SMALL)
     sources = {r["metrics"]["peak_memory_mb"]["source"] for r in records
@@ -194,4 +207,22 @@ def draw_memory(records: Sequence[Record]) -> Figure:
 
 
 def _title(what: str, records: Sequence[Record]) -> str:
-    return f"{records[0]['workload']['name']}: {what} | evidence level {evidence(records)}"
+    title = f"{records[0]['workload']['name']}: {what} | evidence level {evidence(records)}"
+    return _wrapped(title, NORMAL, WIDTH_IN * 72 - 16, "(?<=[:,|] )")
+
+
+def _wrapped(text: str, size: float, points: float, breaks: str) -> str:
+    """The text in lines of at most ``points``, broken at ``breaks`` or else anywhere."""
+
+    def fits(line: str) -> bool:
+        return bool(TextPath((0, 0), line, size=size).get_extents().width <= points)
+
+    lines = [""]
+    for piece in re.split(breaks, text):
+        if lines[-1] and not fits(lines[-1] + piece):
+            lines.append("")
+        for part in [piece] if fits(piece) else piece:
+            if not fits(lines[-1] + part):
+                lines.append("")
+            lines[-1] += part
+    return "\n".join(line.strip() for line in lines)

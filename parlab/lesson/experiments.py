@@ -20,7 +20,8 @@ from typing import Any
 import parlab
 from parlab.lesson.deciders import Deciders
 from parlab.lesson.language import say
-from parlab.lesson.records import BASELINE, course_folder, results_folder
+from parlab.lesson.records import course_folder, results_folder
+from parlab.lesson.soundness import BASELINE
 
 PATIENCE_S = 10.0
 Experiment = Mapping[str, Any]

@@ -51,28 +51,40 @@ class Loaded:
 
     def describe(self) -> str:
         """One line for people."""
-        line = f"functions from {self.source} ({self.origin}, sha256 {self.sha256[:12]})"
-        return f"{line}: {self.note}" if self.note else line
+        line = (
+            f"the {self.origin}'s functions decide, from {self.source} (sha256 {self.sha256[:12]})"
+        )
+        return f"{line}, since {self.note}" if self.note else line
 
 
-def load_lesson(root: Path, lesson: str, notebook: Path | None = None) -> Loaded:
+def load_lesson(
+    root: Path,
+    lesson: str,
+    notebook: Path | None = None,
+    load: Callable[[Path, str], Loaded] | None = None,
+) -> Loaded:
     """The functions of ``lesson`` as the learner left them, if every check passes, else the answer.
 
     Args:
         root: the folder that holds ``notebooks/`` and ``solutions/``.
         lesson: the lesson's name, as in ``solutions/<lesson>.py``.
-        notebook: the learner's notebook, where it is another than ``notebooks/<lesson>.ipynb`` or
-            its English twin.
+        notebook: the learner's notebook, where one is named: it is taken or refused. By default
+            ``notebooks/<lesson>.ipynb`` and its English twin are looked at.
+        load: what loads a notebook, instead of `load_notebook`.
 
     Raises:
-        LessonUnusable: there is no finished notebook and no source.
+        LessonUnusable: the notebook that was named cannot be used, or there is no finished one and
+            no source.
     """
+    load = load or load_notebook
+    if notebook:
+        return load(notebook, _shown(notebook, root))
     solution = root / "solutions" / f"{lesson}.py"
     places = [root / "notebooks" / f"{lesson}.ipynb", root / "notebooks" / "en" / f"{lesson}.ipynb"]
     notes = []
-    for place in [notebook] if notebook else [place for place in places if place.is_file()]:
+    for place in [place for place in places if place.is_file()]:
         try:
-            return load_notebook(place, _shown(place, root))
+            return load(place, _shown(place, root))
         except LessonUnusable as reason:
             notes.append(str(reason))
     return load_solution(solution, _shown(solution, root), "; ".join(notes) or "no notebook")
@@ -87,22 +99,38 @@ def load_notebook(path: Path, shown: str = "") -> Loaded:
         LessonUnusable: it cannot be read, a TODO is open, or a check fails; says which.
     """
     shown = shown or path.name
-    try:
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise LessonUnusable(f"{shown} cannot be read: {type(error).__name__}: {error}") from None
+    sources = notebook_cells(path, shown)
     todos = _todos(sources)
-    if not todos:
-        raise LessonUnusable(f"{shown} has no TODO cell")
-    for number, (_, source) in todos.items():
-        if f'NotImplementedError("TODO {number}")' in source.replace("'", '"'):
-            raise LessonUnusable(f"{shown} is not finished: TODO {number} is open")
     cells_to_run = [s for s in sources if _SETUP.match(s) or _TODO.match(s)]
     checks = [source for source in sources if _CHECK.match(source)]
     with undisturbed():
         namespace = _run([*cells_to_run, *checks], shown)
     return _loaded(todos, namespace, "learner", shown)
+
+
+def notebook_cells(path: Path, shown: str) -> list[str]:
+    """The code cells of a notebook whose TODOs all have an answer and a check; nothing is run.
+
+    Raises:
+        LessonUnusable: it cannot be read, a TODO is open, or a check is gone; says which.
+    """
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    except OSError as error:
+        raise LessonUnusable(f"{shown} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise LessonUnusable(f"{shown} cannot be read: {type(error).__name__}: {error}") from None
+    todos = _todos(sources)
+    if not todos:
+        raise LessonUnusable(f"{shown} has no TODO cell")
+    checked = {int(match[1]) for source in sources if (match := _CHECK.match(source))}
+    for number, (_, source) in todos.items():
+        if f'NotImplementedError("TODO {number}")' in source.replace("'", '"'):
+            raise LessonUnusable(f"{shown} is not finished: TODO {number} is open")
+        if number not in checked:
+            raise LessonUnusable(f"{shown} has no CHECK {number} cell: put it back")
+    return sources
 
 
 def load_solution(path: Path, shown: str = "", note: str = "") -> Loaded:
@@ -168,7 +196,7 @@ def _run(sources: list[str], shown: str) -> dict[str, Any]:
             first = source.split("\n", 1)[0].lstrip("# ")
             try:
                 exec(compile(source, f"<{shown}: {first}>", "exec"), module.__dict__)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 said = str(error).split("\n", 1)[0]
                 reason = f"{first} raised {type(error).__name__}: {said}"
                 raise LessonUnusable(f"{shown} is not finished: {reason}") from None

@@ -1,18 +1,27 @@
 """Result records as the lesson reads them: where they lie, what is in them."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import parlab
-
-BASELINE, DECISION = "baseline", "decision"
-Record = dict[str, Any]
+from parlab.lesson.agreement import unfit
+from parlab.lesson.record_files import (
+    BadRecord,
+    Record,
+    load_timeline,
+    read,
+    read_folder,
+    superseded,
+)
+from parlab.lesson.soundness import BASELINE, DECISION
 
 
 class NoRecords(Exception):
-    """There is nothing to read; says where it was looked for."""
+    """There is nothing to read; says where it was looked for, in one line and no stack."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
 
 
 def course_folder() -> Path:
@@ -35,51 +44,67 @@ def results_folder(name: str) -> Path:
 
 
 def records_folder(name: str) -> Path:
-    """The folder to read: your own results where there are any, else the course's examples.
+    """The folder to read: your own results where any can be read, else the course's examples.
 
     Raises:
         NoRecords: neither is there.
     """
     places = [results_folder(name), course_folder() / name]
     for place in places:
-        if any(path.stem != DECISION for path in place.glob("*.json")):
+        if read_folder(place)[0]:
             return place
-    raise NoRecords(f"no records in {places[0]}")
+    raise NoRecords(f"no records that can be read in {places[0]}")
 
 
 def read_records(name: str) -> dict[str, Record]:
     """The records of a results folder by group, the baseline first, then by name.
 
-    A file that cannot be read is left out with a line that says so.
+    A file that cannot be taken is left out with a line that says why.
     """
-    found = {}
-    for path in sorted(records_folder(name).glob("*.json")):
-        if path.stem == DECISION:
-            continue
-        try:
-            record = dict(json.loads(path.read_text(encoding="utf-8")))
-            found[str(record["name"])] = record
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            print(f"{path.name}: {type(error).__name__}: {error}")
+    own = results_folder(name)
+    complaints = read_folder(own)[1]
+    for line in complaints:
+        print(f"left out: {line}")
+    place = records_folder(name)
+    found, others = read_folder(place)
+    for line in others if place != own else ():
+        print(f"left out: {line}")
     return dict(sorted(found.items(), key=lambda item: (item[0] != BASELINE, item[0])))
 
 
 def read_decision(name: str) -> Record | None:
-    """``decision.json`` of a results folder, if there is one."""
-    path = records_folder(name) / f"{DECISION}.json"
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+    """``decision.json`` of a results folder, if there is one that stands for its latest runs.
+
+    For one that does not, or that is damaged, prints a line with the reason.
+    """
+    folder = records_folder(name)
+    path = folder / f"{DECISION}.json"
+    if not path.exists():
+        return None
+    try:
+        choice = read(path)
+    except BadRecord as error:
+        print(f"left out: {error}")
+        return None
+    if reasons := superseded(choice, read_folder(folder)[0]):
+        remedy = "A run that ends decides anew"
+        print(f"left out: {path.name} of {choice['started']}: {'; '.join(reasons)}. {remedy}")
+        return None
+    return choice
 
 
 def read_timeline(name: str, record: Mapping[str, Any]) -> Record | None:
     """A record's timeline: ``ranks`` with their parts, and ``trace`` with what they were made of.
 
-    Times are ms from the step's start. None for a run that has none, as one that failed.
+    Times are ms from the step's start. None for a run that has none, as one that failed, and for
+    one whose file is damaged, with a line that says how.
     """
-    path = record["artifact"]["timeline"]
-    if not path:
+    try:
+        found = load_timeline(record, records_folder(name), needed=False)
+    except BadRecord as error:
+        print(f"left out: {error}")
         return None
-    file = records_folder(name) / "timelines" / Path(path).name
-    return dict(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else None
+    return found and {"trace": [], **found}
 
 
 def pipeline_group(name: str, shown: Sequence[Record]) -> tuple[Record, Record]:
@@ -92,7 +117,7 @@ def pipeline_group(name: str, shown: Sequence[Record]) -> tuple[Record, Record]:
         known = list(records) or list(read_records(str(place)).values())
         for record in sorted(known, key=lambda record: -int(record["mesh"]["pp"])):
             timeline = read_timeline(str(place), record)
-            if record["mesh"]["pp"] > 1 and timeline and "trace" in timeline:
+            if record["mesh"]["pp"] > 1 and timeline and timeline["trace"]:
                 return record, timeline
     raise NoRecords(f"no group with a pipeline in {name} has a timeline")
 
@@ -111,6 +136,20 @@ def comparable(records: Mapping[str, Record]) -> list[Record]:
         if reason:
             print(f"{name}: {reason}")
         else:
+            kept.append(record)
+    return kept
+
+
+def choosable(records: Sequence[Record]) -> list[Record]:
+    """The groups to choose from: those that trained as one process does, the baseline apart.
+
+    For each one that did not, prints a line with the numbers.
+    """
+    kept = []
+    for record in records:
+        if reason := unfit(record):
+            print(f"{record['name']} takes no part: {reason}")
+        elif record["name"] != BASELINE:
             kept.append(record)
     return kept
 

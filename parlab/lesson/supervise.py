@@ -28,7 +28,11 @@ POLL_S, KILL_S = 0.1, 3.0
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command; prints ``{"returncode": …, "stopped": …}`` when nothing is left of it."""
+    """Runs the command; prints ``{"returncode": …, "stopped": …}`` when nothing is left of it.
+
+    Returns:
+        The exit status; 1 where the command was not started, since the log cannot be written.
+    """
     log, *command = arguments
     stop = False
 
@@ -39,10 +43,11 @@ def main(arguments: list[str]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, ask)
     _control(PR_SET_CHILD_SUBREAPER, 1)
-    with open(log, "ab") as file:
-        child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, preexec_fn=_die_together
-        )
+    try:
+        child = _start(command, log)
+    except OSError as error:
+        print(f"{error.filename} cannot be opened: {error.strerror}", file=sys.stderr)
+        return 1
     seen: set[int] = {child.pid}
     while child.poll() is None and not stop:
         ready, _, _ = select.select([sys.stdin], [], [], POLL_S)
@@ -57,6 +62,13 @@ def main(arguments: list[str]) -> int:
     with contextlib.suppress(OSError):  # the driver may be gone
         print(json.dumps({"returncode": returncode, "stopped": stop, "left": left}), flush=True)
     return 0
+
+
+def _start(command: list[str], log: str) -> "subprocess.Popen[bytes]":
+    with open(log, "ab") as file:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, preexec_fn=_die_together
+        )
 
 
 def _control(option: int, value: int) -> None:

@@ -69,7 +69,8 @@ def document(job: dict) -> dict:
         "parameters": {"count": 1000, "local_count": 1000 // world},
         "correctness": None if not job["reference"] else {
             "loss_difference": 1e-7 * RANK, "largest_gradient_error": 1e-6 * (RANK + 1),
-            "parameter": "lm_head.weight", "reason": None,
+            "parameter": "lm_head.weight", "largest_parameter_error": 2e-5,
+            "parameters_after_steps": 3, "reason": None,
         },
     }  # fmt: skip
 
