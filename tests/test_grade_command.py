@@ -13,6 +13,7 @@ from parlab.grade.graded import Graded
 from parlab.grade.limits import Limits
 from parlab.grade.needed_cells import skippable
 from parlab.grade.options import BadOption, parse_limits, parse_points, points_for
+from parlab.grade.roster import parse_roster
 from parlab.grade.state import keep_lesson, lesson_in
 
 CLASS = ROOT / "examples" / "class"
@@ -119,6 +120,13 @@ def test_corrections_that_fit_nobody_are_said() -> None:
     (line,) = grading._lost(Path("c.csv"), lost, False)
     assert line.startswith("c.csv: 1 not applied") and "Syn_Tax_1008 (2)" in line
     assert grading._lost(Path("c.csv"), [], True) == []
+
+
+def test_a_roster_without_column_names_is_said() -> None:
+    line = grading._list_of(Path("r.txt"), parse_roster("Nom\nAnn Smith\n"), False)
+    assert line.startswith("roster r.txt has no column names") and line.endswith(
+        "2, the first is Nom"
+    )
 
 
 def cell(role: str, source: str, name: str) -> object:
