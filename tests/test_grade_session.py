@@ -200,7 +200,7 @@ def test_an_unchanged_submission_is_not_run_again(
     given = [submission("a", "right"), submission("b", "stub")]
     first = grade(exam, parts, given, tmp_path)
     again = grade(exam, parts, [replace(given[0], display="Anna"), given[1]], tmp_path)
-    assert parts.runs == ["right", "stub"]
+    assert sorted(parts.runs) == ["right", "stub"]
     assert [row.reused for row in again] == [True, True]
     assert again[0].display == "Anna" and again[0].status == first[0].status
     grade(exam, parts, [submission("a", "todo 1:" + FIRST_ONLY), given[1]], tmp_path)
