@@ -149,15 +149,6 @@ def test_a_failed_run_leaves_a_record_and_only_runtime(
     assert reasons["G1_pp"] == ["runtime"]
 
 
-@pytest.mark.slow
-@pytest.mark.xdist_group("torchrun")
-def test_hang_ends_at_the_groups_time_limit(tmp_path: Path) -> None:
-    fault = {"G1_pp": {"rank": 3, "what": "hang", "phase": "warmup"}}
-    good, _ = go(ask(tmp_path, groups=("G1_pp",), inject=fault, timeout_s=7.0))
-    assert not good
-    assert load(tmp_path, "G1_pp")["failure"]["kind"] == "hang"
-
-
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_interruption_leaves_a_record_then_goes_on_up(tmp_path: Path, stop: signal.Signals) -> None:
     fault = {"G1_pp": {"rank": 0, "what": "hang", "phase": "warmup"}}
