@@ -1,4 +1,4 @@
-"""Builds the sample class in examples/class/: twelve notebooks and a roster to try grading with.
+"""Builds the sample class: twelve notebooks in examples/class/, and examples/roster.csv.
 
     .venv/bin/python examples/make_class.py            write it
     .venv/bin/python examples/make_class.py --check    say whether it is what the sources make
@@ -27,7 +27,7 @@ from grade_damage import (  # noqa: E402
 from lessons import answers, load  # noqa: E402
 
 LESSON = "04_model_internal_parallel"
-FOLDER = ROOT / "examples" / "class"
+FOLDER, ROSTER = ROOT / "examples" / "class", ROOT / "examples" / "roster.csv"
 
 # Name, student number, what was handed in, the status it gets, and the TODOs that score full.
 CLASS: tuple[tuple[str, int, str, str, tuple[int, ...]], ...] = (
@@ -54,18 +54,23 @@ def main(arguments: list[str]) -> int:
         0, or 1 where ``--check`` finds a difference.
     """
     wanted = build()
-    have = {path.name: path.read_bytes() for path in FOLDER.iterdir()} if FOLDER.is_dir() else {}
+    there = [*FOLDER.glob("*"), *ROSTER.parent.glob(ROSTER.name)]
+    have = {path.name: path.read_bytes() for path in there}
     if "--check" in arguments:
         differing = sorted(name for name in {*wanted, *have} if wanted.get(name) != have.get(name))
         for name in differing:
-            print(f"examples/class/{name} is not what the sources make: run examples/make_class.py")
+            print(f"examples/…/{name} is not what the sources make: run examples/make_class.py")
         return 1 if differing else 0
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name in have.keys() - wanted.keys():
-        (FOLDER / name).unlink()
+        _place(name).unlink()
     for name, content in wanted.items():
-        (FOLDER / name).write_bytes(content)
+        _place(name).write_bytes(content)
     return 0
+
+
+def _place(name: str) -> Path:
+    return ROSTER if name == ROSTER.name else FOLDER / name
 
 
 def build() -> dict[str, bytes]:
@@ -78,7 +83,7 @@ def build() -> dict[str, bytes]:
         "学号,姓名,邮箱",
         *(f"{number},{name},s{number}@example.edu" for name, number in people),
     ]
-    files["roster.csv"] = ("\n".join(lines) + "\n").encode("utf-8-sig")
+    files[ROSTER.name] = ("\n".join(lines) + "\n").encode("utf-8-sig")
     return files
 
 

@@ -925,7 +925,7 @@ with check_todo(3, 'select_internal_parallel_candidate') as call:
         for order in (candidates, candidates[::-1]):
             assert call.same(call(order), expected), call.wrong(rule, expected)
 
-    for candidates, winner in contests():  # 每组 6 个候选，所有先后顺序
+    for candidates, winner in contests():  # 每组 6 个候选，先后顺序各不相同
         expected = {'decision': 'accept', 'candidate': winner}
         assert call.same(call(candidates), expected), call.wrong(
             '吞吐优先，再看通信占比，再看峰值显存；列表的先后顺序不影响结果', expected)
@@ -958,7 +958,7 @@ with check_todo(3, 'select_internal_parallel_candidate') as call:
         for order in (candidates, candidates[::-1]):
             assert call.same(call(order), expected), call.wrong(rule, expected)
 
-    for candidates, winner in contests():  # 6 candidates each, in every order
+    for candidates, winner in contests():  # 6 candidates each, in many orders
         expected = {'decision': 'accept', 'candidate': winner}
         assert call.same(call(candidates), expected), call.wrong(
             'throughput, then communication ratio, then peak memory; list order is free', expected)

@@ -100,7 +100,10 @@ class FakeParts:
     def call(self, rebuilt: Rebuilt, todo: int, cases: Sequence[Case]) -> CallOutcome:
         with self.lock:
             self.calls += 1
-        function = load(rebuilt.answers[todo], self.functions[todo])
+        try:
+            function = load(rebuilt.answers[todo], self.functions[todo])
+        except SyntaxError as error:
+            return CallOutcome(todo, (("missing", "syntax", str(error)),) * len(cases))
         return CallOutcome(todo, tuple(call_one(function, case) for case in cases))
 
     def healthy(self) -> bool:

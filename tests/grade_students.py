@@ -191,7 +191,7 @@ class _Maker:
         book = self.answered()
         cell = book["cells"][find(book, "# TODO 2 ·")]
         cell["source"] = text_of(cell).replace("):", ") :\n  )", 1)
-        return self.some(book, "partial", {2: ZERO}, "syntax_error")
+        return self.some(book, "does_not_run", {2: ZERO}, "syntax_error")
 
     # -- unfinished
     def untouched(self) -> Made:

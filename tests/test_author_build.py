@@ -459,6 +459,7 @@ def test_serialized_notebooks_do_not_share_state(tmp_path: Path) -> None:
         assert serialize(compose(read(repository), repository)[path]) == serialize(second[path])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize(
     "stops", [["SIGINT"], ["SIGINT"] * 3, ["SIGTERM"], ["SIGHUP", "SIGTERM"]], ids="+".join
@@ -506,6 +507,7 @@ def wait_for(condition: Any) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_failed_build(course: Repository) -> None:
     (course.root / SOURCE).write_text(changed(LAST, "# %%\n1 / 0\n"), encoding="utf-8")
     script = (

@@ -2,6 +2,8 @@
 
 import io
 import os
+import random
+import re
 import shutil
 import socket
 import struct
@@ -336,6 +338,7 @@ def test_climbing_paths_stay_inside(tmp_path: Path) -> None:
     assert safe_parts("..//.././") == ((), True)
 
 
+@pytest.mark.slow
 def test_hostile_archives_give_a_row_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MAX_ENTRIES", 100)
     put(tmp_path, "ok.ipynb")
@@ -423,6 +426,16 @@ def test_what_cannot_be_graded_at_all_is_said(tmp_path: Path) -> None:
     assert one(collect(ROOT / "notebooks" / f"{COURSE.name}.ipynb", COURSE)).content
 
 
+@pytest.mark.parametrize("content", [b"no zip at all", zipped({"ann.ipynb": EXERCISE})[:-900], b""])
+def test_an_archive_that_is_damaged_itself_is_said_in_a_line(
+    content: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "class.zip").write_bytes(content)
+    with pytest.raises(NothingToCollect, match="class.zip: .*damaged.*download it again") as said:
+        collect(tmp_path / "class.zip", COURSE)
+    assert "class.zip：压缩包坏了" in str(said.value) and "\n" not in str(said.value)
+
+
 # ------------------------------------------------------------ rosters
 MOODLE = "Identifier,Full name,Email address\nParticipant 7,Ann Smith,ann@x.edu\n"
 CANVAS = (
@@ -503,8 +516,42 @@ def test_what_is_no_roster_is_refused(content: bytes, word: str, tmp_path: Path)
     (tmp_path / "r.csv").write_bytes(content)
     with pytest.raises(RosterUnreadable, match=word):
         load_roster(tmp_path / "r.csv")
-    with pytest.raises(RosterUnreadable, match="cannot be read"):
+    with pytest.raises(RosterUnreadable, match="does not exist: check the path"):
         load_roster(tmp_path / "none.csv")
+    with pytest.raises(RosterUnreadable, match="cannot be read"):
+        load_roster(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        (b"No.;Nom;Matricule\n1;Ann;77\n2;Bob;78\n", "recognised: No., Nom, Matricule; I know"),
+        (bytes(range(256)) * 4, "is no text"),
+        (random.Random(1).randbytes(900), "is no text"),
+        ((ROOT / "pyproject.toml").read_bytes(), "is no list of students"),
+        (EXERCISE, "is no list of students"),
+    ],
+    ids=["columns", "bytes", "random", "toml", "notebook"],
+)
+def test_what_is_another_table_or_none_is_no_list_of_names(
+    content: bytes, word: str, tmp_path: Path
+) -> None:
+    (tmp_path / "r.csv").write_bytes(content)
+    with pytest.raises(RosterUnreadable, match=re.escape(word)):
+        load_roster(tmp_path / "r.csv")
+
+
+def test_row_numbers_and_short_numbers_are_nobody_s() -> None:
+    found = parse_roster(
+        "1,<script>alert(1)</script>\n2,Ann Smith\n3,Bob Jones\n4,安\n5,李\n6,Cy\n"
+    )
+    assert [entry.display for entry in found.entries][1:3] == ["Ann Smith", "Bob Jones"]
+    assert found.match("<script>alert(1)</script>") == (0,)
+    assert found.match("alert(1)") == found.match("1") == found.match("hw 2") == ()
+    table = parse_roster("name,student id\nAnn,7\nBob,20261\n")
+    assert (
+        table.match("x_7_x") == () and table.match("7") == (0,) and table.match("x_20261") == (1,)
+    )
 
 
 # ------------------------------------------------------------ the sample class
@@ -514,7 +561,7 @@ def test_the_sample_class_is_what_the_sources_make() -> None:
 
 def test_the_sample_class_has_the_statuses_that_it_names() -> None:
     folder = make_class_sample.FOLDER
-    found = collect(folder, COURSE, folder / "roster.csv")
+    found = collect(folder, COURSE, make_class_sample.ROSTER)
     assert found.roster and len(found.submissions) == len(make_class_sample.CLASS) + 1
     assert dict(found.notes)["without_submission"]["count"] == 1
     for name, number, _, status, _ in make_class_sample.CLASS:
@@ -526,3 +573,50 @@ def test_the_sample_class_has_the_statuses_that_it_names() -> None:
         rebuilt = rebuild(submission.content or b"", COURSE)
         expected = "unfinished" if "stub" in rebuilt.state.values() else rebuilt.status
         assert (expected or "ok") == (status if status != "partial" else "ok")
+
+
+# ------------------------------------------------------------ what a roster knows by its meaning
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("学号,姓名,邮箱\n2026001,Ann Smith,a@x\n", {"student_number": "2026001", "email": "a@x"}),
+        ("student id,name,email\n2026001,Ann Smith,a@x\n",
+         {"student_number": "2026001", "email": "a@x"}),
+        ("2026001,Ann Smith,a@x\n", {"student_number": "2026001", "email": "a@x"}),
+        (CANVAS, {"number": "4001", "student_number": "S1", "login": "asmith"}),
+        ("Identifier,Full name,ID number,Email address\nParticipant 7,Ann Smith,2026001,a@x\n",
+         {"student_number": "2026001", "email": "a@x"}),
+        ("id,first_name,last_name,email,lms_user_id\nu1,Ann,Smith,a@x,9\n",
+         {"number": "u1", "first": "Ann", "last": "Smith", "email": "a@x"}),
+    ],
+)  # fmt: skip
+def test_a_roster_s_values_are_known_by_their_meaning(text: str, known: dict[str, str]) -> None:
+    (entry,) = parse_roster(text).entries
+    assert {key: entry.fields.get(key) for key in known} == known
+
+
+def test_a_roster_that_comes_later_leaves_the_earlier_keys_known(tmp_path: Path) -> None:
+    folder = tmp_path / "class"
+    put(folder, f"Syn Tax_1008_{COURSE.name}.ipynb", f"Ann_1009_{COURSE.name}.ipynb")
+    before = collect(folder, COURSE).people
+    assert set(before) == {"Syn_Tax_1008", "Ann_1009"}
+    (tmp_path / "r.csv").write_text("name,student id,email\nSyn Tax,1008,st@x\nAnn,1009,ann@x\n")
+    after = collect(folder, COURSE, tmp_path / "r.csv").people
+    assert set(after) == {"Syn_Tax", "Ann"}
+    for word in ("Syn_Tax_1008", "1008", "st@x", f"Syn Tax_1008_{COURSE.name}.ipynb"):
+        assert [key for key, person in after.items() if word in person.others] == ["Syn_Tax"]
+
+
+def test_a_number_is_known_as_the_platform_s_whose_it_is(tmp_path: Path) -> None:
+    put(tmp_path, "class/Ann Smith.ipynb")
+    (tmp_path / "canvas.csv").write_text(CANVAS)
+    (tmp_path / "moodle.csv").write_text(MOODLE)
+    for kind, number in (("canvas", "4001"), ("moodle", "7")):
+        found = collect(tmp_path / "class", COURSE, tmp_path / f"{kind}.csv")
+        (person,) = found.people.values()
+        assert (person.platform, person.number) == (kind, number)
+    put(tmp_path, "own/annsmith_LATE_71_9001_x.ipynb")
+    (person,) = collect(tmp_path / "own", COURSE, tmp_path / "moodle.csv").people.values()
+    assert (person.platform, person.number, person.fields["number"]) == (
+        "canvas", "71", "Participant 7",
+    )  # fmt: skip

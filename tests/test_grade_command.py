@@ -7,9 +7,14 @@ from lessons import ROOT
 from nbformat.v4 import new_code_cell, new_notebook
 
 from parlab.cli import main
+from parlab.grade import grading
+from parlab.grade.corrections import Correction
+from parlab.grade.graded import Graded
 from parlab.grade.limits import Limits
 from parlab.grade.needed_cells import skippable
 from parlab.grade.options import BadOption, parse_limits, parse_points, points_for
+from parlab.grade.roster import parse_roster
+from parlab.grade.state import keep_lesson, lesson_in
 
 CLASS = ROOT / "examples" / "class"
 
@@ -47,7 +52,12 @@ def test_limits_that_are_none_are_refused(text: str) -> None:
         (["--lesson", "04", "--points", "1,2"], "--points has 2 numbers"),
         (["--lesson", "04", "--limits", "x=1"], "--limits x=1"),
         (["--lesson", "04", "--jobs", "-2"], "--jobs -2"),
-        (["--lesson", "04", "--roster", "nowhere.csv"], "nowhere.csv"),
+        (["--lesson", "04", "--jobs", "0"], "--jobs 0: write a whole number, 1 or more"),
+        (["--lesson", "04", "--jobs", "two"], "--jobs two"),
+        (["--lesson", "04", "--seed", "abc"], "--seed abc: write a whole number, 0 or more"),
+        (["--lesson", "04", "--out", "README.md"], "README.md is a file: give a folder"),
+        (["--lesson", "04", "--out", "README.md/x"], "README.md is a file: give a folder"),
+        (["--lesson", "04", "--roster", "nowhere.csv"], "nowhere.csv does not exist: check the"),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_a_line(
@@ -78,6 +88,45 @@ def test_bad_corrections_are_refused_before_anything_runs(
     (tmp_path / "corrections.csv").write_text("student,item,points\na,1,999\n", encoding="utf-8")
     assert main(["grade", str(CLASS), "--lesson", "04", "--out", str(tmp_path)]) == 1
     assert "corrections.csv:2: points '999'" in capsys.readouterr().out
+
+
+def test_a_folder_with_another_lesson_s_grades_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    (tmp_path / "corrections.csv").write_text("student,item,points\na,1,3\n", encoding="utf-8")
+    assert lesson_in(tmp_path) == ""
+    keep_lesson(tmp_path, "04_model_internal_parallel")
+    assert main(["grade", str(CLASS), "--lesson", "02", "--out", str(tmp_path)]) == 1
+    said = capsys.readouterr().out
+    assert "holds the grades and corrections of 04_model_internal_parallel" in said
+    assert f"--out {tmp_path}-02" in said
+
+
+def test_most_of_another_lesson_is_said() -> None:
+    other = (("other_lesson", {"found": "04_x", "wanted": "02_y"}),)
+    graded = [
+        Graded(str(i), str(i), "", status, (), notes=notes)
+        for i, (status, notes) in enumerate(
+            [("wrong_lesson", other)] * 3 + [("ok", ())] * 2 + [("no_submission", ())] * 5
+        )
+    ]
+    assert grading._of_other_lessons(graded, False) == ["3 of 5 are 04_x: is --lesson right?"]
+    assert grading._of_other_lessons(graded[2:], True) == []
+
+
+def test_corrections_that_fit_nobody_are_said() -> None:
+    lost = [Correction("Syn_Tax_1008", "1", 3, "", 2)]
+    (line,) = grading._lost(Path("c.csv"), lost, False)
+    assert line.startswith("c.csv: 1 not applied") and "Syn_Tax_1008 (2)" in line
+    assert grading._lost(Path("c.csv"), [], True) == []
+
+
+def test_a_roster_without_column_names_is_said() -> None:
+    line = grading._list_of(Path("r.txt"), parse_roster("Nom\nAnn Smith\n"), False)
+    assert line.startswith("roster r.txt has no column names") and line.endswith(
+        "2, the first is Nom"
+    )
 
 
 def cell(role: str, source: str, name: str) -> object:

@@ -1,5 +1,7 @@
 """What an answer is worth: relations, rules, statuses, the smallest counterexample."""
 
+import contextlib
+import io
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -11,12 +13,15 @@ from lessons import ROOT, Answer, answers
 
 from parlab.grade import decide
 from parlab.grade.cases import Case, NoCases, Rule, find, generate
+from parlab.grade.cases.lesson_02 import linear
 from parlab.grade.counterexample import call_text, word
 from parlab.grade.exam import Exam, prepare
 from parlab.grade.graded import TodoResult
+from parlab.grade.here import run_here
 from parlab.grade.relations import RELATIONS
 from parlab.grade.shrink import BATCH, ROUNDS, shrink, size
 from parlab.grade.types import STATUSES, CallOutcome, Rebuilt, Result, RunOutcome
+from parlab.lesson.compare import cut
 
 LESSON = "04_model_internal_parallel"
 FUNCTIONS = {
@@ -250,7 +255,7 @@ def test_the_first_status_that_applies(
 def test_statuses_stand_in_the_order_of_the_specification() -> None:
     assert STATUSES == (
         "grader_error", "unreadable", "wrong_lesson", "missing_answers", "tampered", "memory",
-        "output_limit", "timeout", "kernel_died", "unfinished", "partial", "ok",
+        "output_limit", "timeout", "kernel_died", "does_not_run", "unfinished", "partial", "ok",
     )  # fmt: skip
 
 
@@ -391,3 +396,53 @@ def test_a_long_call_is_cut_and_runs_when_short() -> None:
     scope: dict[str, Any] = {"f": lambda *given: given}
     arguments = ({"names": ["甲", "b"], "size": 1.5, "deep": [{"k": None}] * 9}, [1, 2])
     assert eval(call_text("f", arguments), scope) == arguments
+
+
+def _printed(call: str, **names: object) -> str:
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(call, names)
+    return said.getvalue()
+
+
+@pytest.mark.parametrize("rule", ["y", "x_gradient", "forward"])
+def test_a_shown_run_on_ranks_prints_what_the_page_says(rule: str) -> None:
+    """Copied and run it makes the very same numbers, hence the same difference."""
+
+    def column_parallel(comm: Any, x: Any, weight: Any, bias: Any) -> Any:
+        width = weight.shape[1] // comm.size
+        return x @ weight[:, comm.rank * width : (comm.rank + 1) * width] * 2
+
+    def right(comm: Any, x: Any, weight: Any, bias: Any) -> Any:
+        return column_parallel(comm, x, weight, bias) / 2
+
+    case = next(case for case in linear.columns(random.Random(1)) if case.rule == rule)
+    assert case.ranks
+    expected = run_here(right, case.ranks(*case.arguments))
+    got = run_here(column_parallel, case.ranks(*case.arguments))
+    found = word("column_parallel", "", case, expected, got)
+    printed = _printed(found.call, column_parallel=column_parallel)
+    assert cut(printed.splitlines()[-1]) == found.actual != found.expected
+
+
+def test_a_run_that_broke_off_is_shown_as_a_run_that_breaks_off() -> None:
+    def column_parallel(*_: Any) -> Any:
+        raise KeyError("mine")
+
+    case = next(case for case in linear.columns(random.Random(1)))
+    assert case.ranks
+    got = run_here(column_parallel, case.ranks(*case.arguments))
+    expected = ("value", [{"out": None, "limit": 1}] * 2)
+    found = word("column_parallel", "", case, expected, got)
+    assert "KeyError" in _printed(found.call, column_parallel=column_parallel)
+
+
+def test_a_shown_call_with_gradients_runs() -> None:
+    x = torch.tensor([1.5, 2.0], dtype=torch.float64, requires_grad=True)
+    up = torch.tensor([1.0, 3.0], dtype=torch.float64)
+    case = Case("one", ((x,), (up,)), "merged", {"look": "gradients"}, "backward")
+    right = ("value", {"out": x, "gradients": [up]})
+    found = word("f", "", case, right, ("value", {"out": x, "gradients": [up * 2]}))
+    outcome: dict[str, Any] = {"f": lambda x: x * 2, "torch": torch}
+    exec(found.call.replace("\nbackward(", "\nresult = backward("), outcome)
+    assert torch.equal(outcome["result"]["gradients"][0], up * 2)

@@ -6,18 +6,19 @@ change, then by the number that copies carry, then by name. The others are named
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parlab.grade.archives import Unreadable
 from parlab.grade.course import Course
 from parlab.grade.damaged import NotANotebook, Parsed, parse, slim
 from parlab.grade.rebuild import belongs_to
-from parlab.grade.roster import Roster, load_roster
+from parlab.grade.roster import Entry, Roster, load_roster
 from parlab.grade.students import Identity, show_name, unique_names
+from parlab.grade.texts import LANGUAGES, say
 from parlab.grade.types import Note, Submission
 from parlab.grade.walk import EMPTY, Found, walk
-from parlab.grade.whose import Student, by_student, inside_wrapper, newest_first
+from parlab.grade.whose import Student, by_student, inside_wrapper, newest_first, other_names
 
 _TRIED = 20  # notebooks of one student that are read at most, the newest first
 _SHOWN = 5
@@ -35,14 +36,20 @@ class Person:
     Attributes:
         name: for people.
         number: the LMS's own number, "" where it is not known.
+        platform: whose number it is, as ``moodle`` or ``canvas``.
         late: whether the LMS marked it as late.
         row: the roster's row, column → value; empty without a roster.
+        fields: the roster's values by their meaning (see ``roster.Entry``).
+        others: what else may stand for the student: numbers, files, the key without this roster.
     """
 
     name: str
     number: str = ""
     late: bool = False
     row: Mapping[str, str] = field(default_factory=dict)
+    platform: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    others: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -80,8 +87,11 @@ def collect(path: Path, course: Course, roster: Path | None = None) -> Collectio
     """
     classlist = load_roster(roster) if roster else None
     if not path.exists():
-        raise NothingToCollect(f"{path} 不存在 | does not exist")
-    found, wrapper = inside_wrapper(list(walk(path)), course)
+        raise NothingToCollect(
+            f"{path} 不存在：请核对路径，给出收上来的文件夹或 zip"
+            " | does not exist: check the path, give the folder or zip that was handed in"
+        )
+    found, wrapper = inside_wrapper(_walked(path), course)
     submitted = (wrapper or path.resolve().name) == "submitted"
     notes: list[Note] = []
     students, aside = by_student(found, course, classlist, submitted, notes)
@@ -99,6 +109,25 @@ def collect(path: Path, course: Course, roster: Path | None = None) -> Collectio
     return _collected(students, classlist, course, layout, notes)
 
 
+def _walked(path: Path) -> list[Found]:
+    """Everything below the path.
+
+    Raises:
+        NothingToCollect: the folder or archive itself cannot be read.
+    """
+    found = list(walk(path))
+    for item in found:
+        if not item.parts and item.problem:
+            chinese, english = (say(item.problem, language) for language in LANGUAGES)
+            remedy = ("请重新下载", "download it again")
+            if path.is_dir():
+                remedy = ("请检查权限", "check its permissions")
+            raise NothingToCollect(
+                f"{path}：{chinese}{remedy[0]}。 | {path}: {english} Remedy: {remedy[1]}."
+            )
+    return found
+
+
 def _collected(
     students: Sequence[Student],
     roster: Roster | None,
@@ -112,16 +141,11 @@ def _collected(
     rows: list[tuple[Person, Student | None, int | None]] = []
     for student in students:
         entry = entries[student.entry] if student.entry is not None else None
-        identity = student.identity
-        late = any(found.late for _, found in student.notebooks) or identity.late
-        number = identity.number or (entry.number if entry else "")
-        name = show_name(entry.display if entry else identity.name)
-        person = Person(name, number, late, dict(entry.row) if entry else {})
+        person = replace(
+            _person(student, entry, roster), others=other_names(student, entry, course)
+        )
         rows.append((person, student, student.entry))
-    for index in absent:
-        entry = entries[index]
-        person = Person(show_name(entry.display), entry.number, False, dict(entry.row))
-        rows.append((person, None, index))
+    rows += [(_person(None, entries[index], roster), None, index) for index in absent]
     rows.sort(key=lambda row: (row[0].name.casefold(), row[0].number, row[1] is None))
     keys = unique_names([(person.name, person.number) for person, _, _ in rows])
     submissions = [
@@ -138,6 +162,25 @@ def _collected(
         layout,
         tuple(notes),
     )
+
+
+def _person(student: Student | None, entry: Entry | None, roster: Roster | None) -> Person:
+    """Whose a submission, or an entry of the roster without one, is."""
+    name = number = platform = ""
+    late = False
+    if student:
+        name, number, platform = (
+            student.identity.name,
+            student.identity.number,
+            student.identity.rule,
+        )
+        late = student.identity.late or any(found.late for _, found in student.notebooks)
+    if not entry or not roster:
+        return Person(show_name(name), number, late, {}, platform)
+    if not number:
+        number, platform = entry.number, roster.kind
+    shown = show_name(entry.display)
+    return Person(shown, number, late, dict(entry.row), platform, dict(entry.fields))
 
 
 def _submission(key: str, person: Person, student: Student | None, course: Course) -> Submission:

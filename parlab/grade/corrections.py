@@ -1,7 +1,7 @@
 """Hand corrections: a table that people keep, which no run overwrites.
 
-Columns: ``student`` (key or name), ``item`` (a TODO's number, or ``total``), ``points`` and
-``reason``.
+Columns: ``student`` (key, name, number or file name), ``item`` (a TODO's number, or ``total``),
+``points`` and ``reason``.
 """
 
 import csv
@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 NAME = "corrections.csv"
 COLUMNS = ("student", "item", "points", "reason")
@@ -19,7 +20,7 @@ LARGEST = 4 * 1024 * 1024  # bytes
 
 
 class BadCorrections(Exception):
-    """The file cannot be used; names file, line, value and remedy."""
+    """The file cannot be used; names file, line, value and remedy, a line for each problem."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def read(path: Path, points: Mapping[int, float]) -> list[Correction]:
         points: TODO number → its points, the most that a correction may give.
 
     Raises:
-        BadCorrections: a line cannot be used.
+        BadCorrections: lines cannot be used; all of them are named.
     """
     if not path.is_file():
         return []
@@ -62,8 +63,17 @@ def read(path: Path, points: Mapping[int, float]) -> list[Correction]:
         raise BadCorrections(
             f"{path}:1: no column {', '.join(missing)}: the first line must be {','.join(COLUMNS)}"
         )
-    found = [_correction(path, line, header, row, points) for line, row in rows[1:] if any(row)]
-    _refuse_doubles(path, found)
+    found: list[Correction] = []
+    problems: list[tuple[int, str]] = []
+    for line, row in rows[1:]:
+        if any(cell.strip() for cell in row):
+            try:
+                found.append(_correction(path, line, header, row, points))
+            except BadCorrections as problem:
+                problems.append((line, str(problem)))
+    problems += _doubles(path, found)
+    if problems:
+        raise BadCorrections("\n".join(text for _, text in sorted(problems)))
     return found
 
 
@@ -73,26 +83,37 @@ def template() -> str:
 
 
 def by_student(
-    corrections: Iterable[Correction], names: Mapping[str, str]
+    corrections: Iterable[Correction],
+    names: Mapping[str, str],
+    others: Mapping[str, Iterable[str]] = MappingProxyType({}),
 ) -> tuple[dict[str, list[Correction]], list[Correction]]:
     """The corrections of each student key, and those that fit nobody or several.
 
     Args:
         names: student key → name for people.
+        others: student key → what else names the student, where no key or name fits: the file's
+            name, the number, the key that a run without this roster gives.
     """
-    keys: dict[str, list[str]] = {}
-    for key, name in names.items():
-        for word in {key, name}:
-            keys.setdefault(word.strip(), []).append(key)
+    keys = _keys_by_word({key: (key, name) for key, name in names.items()})
+    spare = _keys_by_word({key: words for key, words in others.items() if key in names})
     found: dict[str, list[Correction]] = {}
     lost = []
     for correction in corrections:
-        fits = [correction.student] if correction.student in names else keys.get(correction.student)
-        if fits and len(fits) == 1:
+        word = correction.student
+        fits = [word] if word in names else keys.get(word) or spare.get(word, [])
+        if len(fits) == 1:
             found.setdefault(fits[0], []).append(correction)
         else:
             lost.append(correction)
     return found, lost
+
+
+def _keys_by_word(words: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    keys: dict[str, list[str]] = {}
+    for key, own in words.items():
+        for word in {word.strip() for word in own}:
+            keys.setdefault(word, []).append(key)
+    return keys
 
 
 def _rows(path: Path) -> Iterable[tuple[int, list[str]]]:
@@ -139,12 +160,12 @@ def _correction(
     return Correction(student, item, round(value, 2), cells.get("reason", ""), line)
 
 
-def _refuse_doubles(path: Path, found: Sequence[Correction]) -> None:
+def _doubles(path: Path, found: Sequence[Correction]) -> list[tuple[int, str]]:
+    problems = []
     seen: dict[tuple[str, str], int] = {}
     for one in found:
         first = seen.setdefault((one.student, one.item), one.line)
         if first != one.line:
-            raise BadCorrections(
-                f"{path}:{one.line}: {one.student}, {one.item} stands in line {first} already: "
-                "keep one of them"
-            )
+            text = f"{one.student}, {one.item} stands in line {first} already: keep one of them"
+            problems.append((one.line, f"{path}:{one.line}: {text}"))
+    return problems

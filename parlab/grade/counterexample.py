@@ -1,6 +1,7 @@
 """Words a case that came out wrong: the call, what was expected, what came back, and why."""
 
 import pprint
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,7 +31,7 @@ def word(
     """
     return Counterexample(
         rule=case.rule,
-        call=_calls_text(function, case),
+        call=_calls_text(function, case, expected, got),
         expected=_expected(case, expected, got),
         actual=_actual(case, expected, got),
         reasons=tuple(_reasons(case, expected, got, source)),
@@ -47,16 +48,17 @@ class Verbatim:
         return self._source
 
 
-def _calls_text(function: str, case: Case) -> str:
+def _calls_text(function: str, case: Case, expected: Result, got: Result | None) -> str:
     """The call; of several that are looked at afterwards, a line each, and the list of results."""
     if case.call == "judged":
         *given, failures = case.arguments
         said = f"lambda metrics, limits: {{**metrics, 'gate_failures': {failures!r}}}"
         return call_text(function, (*given, Verbatim(said)))
     if case.call == "run_ranks":
-        return ranks_words.call(function, case)
+        return ranks_words.call(function, case, expected[1], got)
     if case.call == "backward":
-        return f"{call_text(function, case.arguments[0])}  # backward()"
+        made = call_text("backward", (Verbatim(function), *case.arguments))
+        return f"from parlab.grade.inside.gradients import backward\n{made}"
     if case.call != "kept":
         return call_text(function, case.arguments)
     names = [f"result_{number}" for number in range(1, len(case.arguments) + 1)]
@@ -69,16 +71,20 @@ def _calls_text(function: str, case: Case) -> str:
 
 def call_text(function: str, arguments: tuple[Any, ...]) -> str:
     """The call as Python, a line or several, at most `LONGEST` characters."""
-    shown = [
-        Verbatim(ranks_words.as_source(item)) if isinstance(item, torch.Tensor) else item
-        for item in arguments
-    ]
+    shown = [_with_tensors(item) for item in arguments]
     parts = [pprint.pformat(item, width=WIDTH, sort_dicts=False) for item in shown]
     text = f"{function}({', '.join(parts)})"
     if "\n" in text or len(text) > WIDTH:
         inner = ",\n".join(parts).replace("\n", "\n    ")
         text = f"{function}(\n    {inner},\n)"
     return text if len(text) <= LONGEST else text[:LONGEST] + "\n…"
+
+
+def _with_tensors(item: Any) -> Any:
+    """The argument with every tensor as the source that makes it."""
+    if isinstance(item, torch.Tensor):
+        return Verbatim(ranks_words.as_source(item))
+    return tuple(map(_with_tensors, item)) if type(item) is tuple else item
 
 
 def _expected(case: Case, expected: Result, got: Result | None) -> str:
@@ -132,7 +138,7 @@ def _reasons(case: Case, expected: Result, got: Result | None, source: str) -> l
     if got[0] == "not_plain":
         return [("case_not_plain", {"type": got[1]})]
     if got[0] == "missing":
-        return [(f"case_{got[1]}", {"said": got[2] if len(got) > 2 else ""})]
+        return [(f"case_{got[1]}", {"said": _without_file(got[2]) if len(got) > 2 else ""})]
     if got[0] == "broken":
         return [(f"case_ranks_{got[1]}", {})]
     notes: list[Note] = []
@@ -143,6 +149,11 @@ def _reasons(case: Case, expected: Result, got: Result | None, source: str) -> l
     elif expected[0] == "value" and case.call != "run_ranks":
         notes += _looks(_focused(case, got[1]), _focused(case, expected[1]))
     return notes
+
+
+def _without_file(said: str) -> str:
+    """An error's text with the line alone, where Python names a file that the student never saw."""
+    return re.sub(r"\(<[^<>]*>, line (\d+)\)", r"(line \1)", said)
 
 
 def _raised(got: Result, source: str) -> list[Note]:

@@ -9,6 +9,8 @@ from parlab.grade.types import STATUSES, CallOutcome, Rebuilt, Result, RunOutcom
 
 # Kinds of result that hold what the function returned.
 RETURNED = ("value", "changed_input")
+# Why there was no function to call, though an answer was there.
+_NO_FUNCTION = ("syntax", "source_raised", "not_defined")
 
 
 def right(case: Case, expected: Result, got: Result | None) -> bool:
@@ -52,6 +54,13 @@ def judge(
             passed = counts and kept == len(cases)
             results[rule.key] = RuleResult(rule.key, rule.weight, kept, len(cases), passed)
     return tuple(results[rule.key] for rule in rules), wrong
+
+
+def never_called(outcome: CallOutcome) -> bool:
+    """Whether the answer's own cell left nothing to call: of the rules nothing is known."""
+    if outcome.status or not outcome.results:
+        return False
+    return all(result[0] == "missing" and result[1] in _NO_FUNCTION for result in outcome.results)
 
 
 def changed_inputs(outcome: CallOutcome) -> list[int]:

@@ -36,11 +36,11 @@ NOTES_IN: dict[str, tuple[str, str]] = {
     ),
     "left_aside": (
         "有 {count} 个文件不像作业，没有处理：{files}。",
-        "{count} files do not look like submissions and were left aside: {files}.",
+        "Left aside, not looking like submissions ({count}): {files}.",
     ),
     "without_submission": (
         "名单上有 {count} 位学生没有交作业。",
-        "{count} students of the roster handed nothing in.",
+        "On the roster without a submission: {count}.",
     ),
     # -- files that cannot be read
     "too_large": (
@@ -150,7 +150,7 @@ NOTES_IN: dict[str, tuple[str, str]] = {
         "This is no notebook of {wanted}: it holds none of the lesson's functions.",
     ),
     "is_solution": (
-        "三个答案和参考答案完全一样。",
+        "全部答案和参考答案完全一样。",
         "All answers are the reference solution's own code.",
     ),
     # -- which cell is the answer
@@ -197,8 +197,9 @@ NOTES_IN: dict[str, tuple[str, str]] = {
     ),
     # -- the course's own cells
     "cells_edited": (
-        "课程的单元被改动，已恢复（{count} 个）：{cells}。",
-        "Cells of the course were edited and have been restored ({count}): {cells}.",
+        "课程的单元和现在的版本不同，已换成现在的（{count} 个）：{cells}。这不影响得分。",
+        "Cells of the course differ from its current version and were replaced by it ({count}): "
+        "{cells}. This costs nothing.",
     ),
     "cells_deleted": (
         "课程的单元被删除，已恢复（{count} 个）：{cells}。",
@@ -219,11 +220,11 @@ NOTES_IN: dict[str, tuple[str, str]] = {
     # -- what was dropped
     "magics": (
         "去掉了 {count} 行魔法命令或 shell 命令：{lines}。",
-        "{count} lines of magics or shell commands were dropped: {lines}.",
+        "Lines of magics or shell commands were dropped ({count}): {lines}.",
     ),
     "nbval_markers": (
         "去掉了影响检查的标记（注释 {count} 处，标签：{tags}）。",
-        "Markers that influence checking were removed ({count} comments; tags: {tags}).",
+        "Markers that influence checking were removed (in comments: {count}; tags: {tags}).",
     ),
     "cell_too_long": (
         "第 {cell} 个单元有 {count} 个字符，超过上限 {limit}，没有使用。",

@@ -20,10 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--lesson", required=True, metavar="NAME", help="as 04 or 04_model_internal_parallel")
     add("--out", required=True, metavar="GRADES", help="folder for grades, pages and state")
     add("--roster", metavar="FILE", help="the platform's own list of students (CSV)")
-    add("--seed", type=int, default=0, metavar="N", help="of the generated cases (default: 0)")
+    add("--seed", default="0", metavar="N", help="of the generated cases (default: 0)")
     add("--points", default="", metavar="40,30,30", help="per TODO (default: equal parts of 100)")
     add("--language", choices=("zh", "en"), default="zh", help="of pages and notes (default: zh)")
-    add("--jobs", type=int, default=0, metavar="N", help="at a time (default: as many as cores)")
+    add("--jobs", default="", metavar="N", help="at a time (default: as many as cores)")
     names = ", ".join(f"{field.name}={field.default}" for field in fields(Limits))
     add("--limits", default="", metavar="NAME=N,...", help=f"of one submission: {names}")
     add("--corrections", metavar="FILE", help="hand corrections (default: GRADES/corrections.csv)")
@@ -71,6 +71,21 @@ def parse_points(text: str) -> tuple[float, ...]:
             raise BadOption(f"--points {text}: {part!r} is no positive number: write 40,30,30")
         found.append(value)
     return tuple(found)
+
+
+def parse_whole(option: str, text: str, least: int) -> int:
+    """A whole number that is not too small.
+
+    Raises:
+        BadOption: it is none.
+    """
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise BadOption(f"{option} {text}: write a whole number, {least} or more")
+    return value
 
 
 def parse_limits(text: str) -> Limits:

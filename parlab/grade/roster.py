@@ -9,8 +9,11 @@ A submission is matched by the first of these that finds someone:
 1. the LMS's own number (Moodle's participant, Canvas's ID);
 2. login, student number or e-mail address, whole;
 3. the name, whole: upper and lower case, accents, blanks and the order of its parts do not matter;
-4. a login, number or name that stands within the file's or folder's name (the LMS's own numbers
+4. a login, number or name that stands within the file's or folder's name (numbers, the LMS's own
    too, from four digits on).
+
+A first line with none of the columns is a student too where the rest is like it: a list of names or
+numbers. Row numbers are nobody's. What has other columns, or is no such list, is refused.
 
 Several found at one step: ambiguous, the submission keeps the name it came with and it is reported.
 """
@@ -24,6 +27,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+
+from parlab.grade.lists import (
+    CODE,
+    UnknownColumns,
+    refuse_unless_list,
+    refuse_unless_text,
+    without_count,
+)
+from parlab.grade.person_names import in_order, name_forms, plain, together
 
 _MAX_BYTES = 10 * 2**20
 _MAX_ROWS = 20_000
@@ -60,6 +72,8 @@ class Entry:
         exact: logins, numbers and addresses, in plain form.
         names: the name in every order, in plain form.
         row: the file's row, column → value.
+        fields: what is known by its meaning, whatever its column is called: ``number``, ``login``,
+            ``student_number``, ``email``, ``full``, ``first``, ``last``; only what is there.
     """
 
     display: str
@@ -67,6 +81,7 @@ class Entry:
     exact: frozenset[str]
     names: frozenset[str]
     row: Mapping[str, str] = field(default_factory=dict, compare=False)
+    fields: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -77,11 +92,13 @@ class Roster:
         kind: ``moodle``, ``canvas``, ``nbgrader``, ``table`` or ``list``.
         header: the columns as the file names them.
         entries: its students, in the file's order.
+        possible: Canvas's row of points possible, column → value; empty without one.
     """
 
     kind: str
     header: tuple[str, ...]
     entries: tuple[Entry, ...]
+    possible: Mapping[str, str] = field(default_factory=dict)
 
     def match(self, name: str, number: str = "", rule: str = "") -> tuple[int, ...]:
         """Indices of the students that fit at the first step where any does; empty for nobody.
@@ -108,6 +125,7 @@ class Roster:
 
     def _match_within(self, name: str) -> tuple[int, ...]:
         words = {plain(word) for word in re.split(r"[^\w@.]+|_", name)} - {""}
+        words = {word for word in words if len(word) > 3 or not word.isdigit()}
         found = [i for i, e in enumerate(self.entries) if any(w in e.exact for w in words)]
         if found:
             return tuple(found)
@@ -128,6 +146,8 @@ def load_roster(path: Path) -> Roster:
     Raises:
         RosterUnreadable: it is no table of text, or names nobody.
     """
+    if not path.exists():
+        raise RosterUnreadable(_say(path, "不存在：请核对路径", "does not exist: check the path"))
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise RosterUnreadable(_say(path, "太大", "is larger than 10 MB"))
@@ -142,6 +162,8 @@ def load_roster(path: Path) -> Roster:
         raise RosterUnreadable(
             _say(path, f"不是表格（{error}）", f"is no table: {error}")
         ) from None
+    except UnknownColumns as error:
+        raise RosterUnreadable(_say(path, *error.told)) from None
     except ValueError as error:
         raise RosterUnreadable(_say(path, "没有学生", f"names nobody: {error}")) from None
 
@@ -166,6 +188,7 @@ def parse_roster(text: str) -> Roster:
     """The class list in a table.
 
     Raises:
+        UnknownColumns: it is no class list, or none of its columns is known.
         ValueError: it names nobody.
     """
     text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
@@ -176,35 +199,17 @@ def parse_roster(text: str) -> Roster:
     rows = [row for row in rows if any(map(plain, row))]
     if not rows:
         raise ValueError("it is empty")
+    refuse_unless_text(text)
     fields = [_BY_HEADER.get(_header(cell)) for cell in rows[0]]
     if not any(fields):
-        return Roster("list", (), tuple(_plain_entry(row) for row in rows))
+        refuse_unless_list(rows)
+        return Roster("list", (), tuple(_plain_entry(row) for row in without_count(rows)))
     header = tuple(rows[0])
     entries = [_entry(header, fields, row) for row in rows[1:]]
     kept = tuple(dict.fromkeys(entry for entry in entries if entry))
     if not kept:
         raise ValueError("no row below the header holds a name")
-    return Roster(_kind(header), header, kept)
-
-
-def plain(text: str) -> str:
-    """A name's letters and digits: no case, accents, blanks or punctuation."""
-    spread = unicodedata.normalize("NFKD", text).casefold()
-    return "".join(char for char in spread if char.isalnum())
-
-
-def name_forms(full: str, first: str = "", last: str = "") -> frozenset[str]:
-    """A name in plain form, in the orders that people and LMSs write it."""
-    forms = {plain(full), plain(first + last), plain(last + first)}
-    head, comma, tail = full.partition(",")
-    if comma:  # "Last, First"
-        forms |= {plain(tail + head)}
-    words = full.replace(",", " ").split()
-    if len(words) == 2:
-        forms |= {plain(words[1] + words[0])}
-    elif len(words) > 2:  # "Mary Ann Smith" and "Smith, Mary Ann"
-        forms |= {plain(words[-1] + "".join(words[:-1])), plain("".join(words[1:]) + words[0])}
-    return frozenset(form for form in forms if form)
+    return Roster(_kind(header), header, kept, _possible(header, rows[1:]))
 
 
 def _entry(header: Sequence[str], fields: Sequence[str | None], row: Sequence[str]) -> Entry | None:
@@ -219,7 +224,7 @@ def _entry(header: Sequence[str], fields: Sequence[str | None], row: Sequence[st
             exact |= {plain(value)} | ({plain(value.partition("@")[0])} if "@" in value else set())
     first, last = values.get("first", ""), values.get("last", "")
     full = values.get("full", "")
-    display = _in_order(full) or _together(first, last)
+    display = in_order(full) or together(first, last)
     if plain(full) in _NOT_STUDENTS or plain(display) in _NOT_STUDENTS:
         return None
     number = values.get("number", "")
@@ -230,20 +235,38 @@ def _entry(header: Sequence[str], fields: Sequence[str | None], row: Sequence[st
     if not display:
         return None
     cells = [*row, *[""] * len(header)][: len(header)]
-    return Entry(display, number, frozenset(exact), names, dict(zip(header, cells, strict=True)))
+    by_column = dict(zip(header, cells, strict=True))
+    return Entry(display, number, frozenset(exact), names, by_column, values)
+
+
+def _possible(header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, str]:
+    """Canvas's row of points possible, which stands before the students."""
+    for row in rows:
+        if row and plain(row[0]) == _NOT_STUDENTS[0]:
+            return dict(zip(header, row, strict=False))
+    return {}
 
 
 def _plain_entry(row: Sequence[str]) -> Entry:
     """A row of a list without header: each of its cells may be a name or a number."""
     cells = [cell for cell in row if cell]
-    named = [cell for cell in cells if not re.search(r"\d|@", cell)]
+    named = [cell for cell in cells if not CODE.fullmatch(cell)]
     exact = {plain(cell) for cell in cells if cell not in named}
     exact |= {plain(cell.partition("@")[0]) for cell in cells if "@" in cell}
     together = name_forms(" ".join(named)) if len(named) == 2 else frozenset()
     names = frozenset(form for cell in named for form in name_forms(cell)) | together
     shown = " ".join(named[:2]) if len(named) == 2 and all(c.isascii() for c in named) else ""
     display = shown or (named or cells)[0]
-    return Entry(display, "", frozenset(exact), names, {str(n): c for n, c in enumerate(row, 1)})
+    by_column = {str(n): c for n, c in enumerate(row, 1)}
+    return Entry(display, "", frozenset(exact), names, by_column, _plain_fields(cells, named))
+
+
+def _plain_fields(cells: Sequence[str], named: Sequence[str]) -> dict[str, str]:
+    """The number and the address in a row without header."""
+    codes = [cell for cell in cells if cell not in named and "@" not in cell]
+    addresses = [cell for cell in cells if "@" in cell]
+    found = {"student_number": codes, "email": addresses}
+    return {key: values[0] for key, values in found.items() if values}
 
 
 def _kind(header: Sequence[str]) -> str:
@@ -259,18 +282,6 @@ def _kind(header: Sequence[str]) -> str:
 
 def _header(cell: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", cell).casefold().strip("\ufeff* ").split())
-
-
-def _in_order(full: str) -> str:
-    """``Last, First`` as people say it."""
-    head, comma, tail = full.partition(",")
-    return f"{tail.strip()} {head.strip()}".strip() if comma else full
-
-
-def _together(first: str, last: str) -> str:
-    if first and last and not (first + last).isascii() and re.match(r"[\u4e00-\u9fff]", last):
-        return last + first
-    return " ".join(filter(None, (first, last)))
 
 
 def _outside_quotes(line: str, mark: str) -> int:

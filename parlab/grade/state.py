@@ -15,6 +15,22 @@ FORMAT = 1
 LARGEST = 4 * 1024 * 1024  # bytes of one stored result that are read
 
 
+_LESSON = "lesson"  # in the folder of results
+
+
+def lesson_in(out: Path) -> str:
+    """The lesson whose grades lie in a folder; empty where none do."""
+    with contextlib.suppress(OSError, ValueError):
+        return (out / FOLDER / _LESSON).read_text(encoding="utf-8").strip()
+    return ""
+
+
+def keep_lesson(out: Path, lesson: str) -> None:
+    """Remembers whose grades and corrections a folder holds."""
+    (out / FOLDER).mkdir(parents=True, exist_ok=True)
+    write_whole(out / FOLDER / _LESSON, lambda path: path.write_text(lesson, encoding="utf-8"))
+
+
 class State:
     """The results kept in ``<out>/.state``.
 

@@ -37,9 +37,10 @@ STATUS = {
     "missing_answers": (
         ("缺少答案", "missing answers"),
         (
-            "有的 TODO 单元或函数找不到了。把它从原来的练习里复制回来，再写一遍。",
-            "a TODO cell, or its function, is not there. Copy it back from the exercise and fill "
-            "it in again.",
+            "有的 TODO 找不到函数。看下面的说明：改了名的，改回原来的名字；"
+            "单元没有了的，从原来的练习里复制回来，再写一遍。",
+            "the function of a TODO is not there: see below. Give one that was renamed its name "
+            "back; copy a cell that is gone from the exercise and fill it in again.",
         ),
     ),
     "tampered": (
@@ -79,6 +80,14 @@ STATUS = {
             "the kernel was gone half-way. Remove calls such as exit, quit or os._exit.",
         ),
     ),
+    "does_not_run": (
+        ("代码运行不了", "does not run"),
+        (
+            "有 TODO 的代码运行不了，函数一次也没有被调用。先改好下面的错误。",
+            "the code of a TODO does not run, so its function was never called. Mend the error "
+            "below first.",
+        ),
+    ),
     "unfinished": (
         ("没有做完", "unfinished"),
         (
@@ -113,10 +122,6 @@ NOTES: Mapping[str, tuple[str, str]] = {
     "same_key": (
         "另一份提交也叫 {key}：两份都保留，名字加了编号。",
         "another submission is called {key} too: both are kept, this one with a number.",
-    ),
-    "is_solution": (
-        "三个答案就是参考答案原样。",
-        "the answers are the reference solution as it stands.",
     ),
     # the run
     "markers_ignored": (

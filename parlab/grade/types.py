@@ -17,6 +17,7 @@ STATUSES = (
     "output_limit",  # it wrote more than is read
     "timeout",  # CPU time or wall time ran out
     "kernel_died",  # the kernel was gone
+    "does_not_run",  # an answer's cell ends in an error, so its function was never called
     "unfinished",  # a stub is unchanged
     "partial",  # it ran, and scores less than full: also 0
     "ok",

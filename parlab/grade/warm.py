@@ -15,7 +15,7 @@ from typing import Any
 from parlab.grade.forkserver import Connection
 from parlab.grade.limits import Limits
 from parlab.grade.sandbox import linux, root
-from parlab.grade.zygote import Settings
+from parlab.grade.zygote_settings import Settings
 
 KERNEL, PROVISIONER = "parlab-grade", "parlab-grade-provisioner"
 _START_SECONDS = 120
@@ -61,6 +61,7 @@ class Warm:
         self.folder = ""
         self.memory_by = self.groups = ""
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._up = False
         self._lock = threading.Lock()
         self._count = 0
 
@@ -81,6 +82,20 @@ class Warm:
             return f"{kind}{self._count}"
 
     def __enter__(self) -> "Warm":
+        self.start()
+        try:
+            self.await_ready()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def start(self) -> None:
+        """Starts the processes, which then import for seconds; `await_ready` has them ready.
+
+        Raises:
+            NoSandbox: as on entry.
+        """
         if self.shut_in and not linux.supported():
             raise NoSandbox(_no_sandbox("Linux namespaces on x86_64 or aarch64 are needed"))
         self.folder = tempfile.mkdtemp(prefix="plg-", dir=_short_folder())
@@ -88,21 +103,31 @@ class Warm:
             settings = Settings(
                 self.folder, str(self.course), self.shut_in, self.fork, str(_fonts() or "")
             )
-            zygote = self._spawn("parlab.grade.zygote", json.dumps(asdict(settings)))
-            reader = self._spawn("parlab.grade.reader", json.dumps(self._reader_settings()))
-            word = self._ready(zygote)
-            self.memory_by, self.groups = word["memory_by"], word["groups"]
-            self._ready(reader)
-            self._probe()
+            self._spawn("parlab.grade.zygote", json.dumps(asdict(settings)))
+            self._spawn("parlab.grade.reader", json.dumps(self._reader_settings()))
         except BaseException:
             self.__exit__()
             raise
-        return self
+
+    def await_ready(self) -> None:
+        """Waits until both take requests.
+
+        Raises:
+            NoSandbox: as on entry.
+        """
+        zygote, reader = self._processes
+        word = self._ready(zygote)
+        self.memory_by, self.groups = word["memory_by"], word["groups"]
+        self._ready(reader)
+        self._up = True
+        self._probe()
 
     def __exit__(self, *_: object) -> None:
         for process in self._processes:
             if process.stdin:
                 process.stdin.close()  # it ends itself, and says nothing of what it leaves behind
+            if not self._up:  # it is still importing, and has started nothing
+                process.kill()
         for process in self._processes:
             try:
                 process.wait(5)

@@ -4,8 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from parlab.grade.course import Course
-from parlab.grade.roster import Roster
-from parlab.grade.students import Identity, copy_number, flat_name, identify, show_name
+from parlab.grade.roster import Entry, Roster
+from parlab.grade.students import (
+    Identity,
+    copy_number,
+    flat_name,
+    identify,
+    safe_name,
+    show_name,
+)
 from parlab.grade.types import Note
 from parlab.grade.walk import EMPTY, Found
 
@@ -106,6 +113,16 @@ def _matched(students: list[Student], roster: Roster, notes: list[Note]) -> list
             by_entry[fits[0]] = student
         kept.append(student)
     return kept
+
+
+def other_names(student: Student, entry: Entry | None, course: Course) -> frozenset[str]:
+    """What else may stand for a student: numbers, files, the key that another run would give."""
+    names = {student.identity.name, *(entry.fields.values() if entry else ())}
+    for found, identity in student.notebooks:
+        names |= {identity.name, identity.file, found.path, *found.parts}
+        names |= {part.rpartition(".")[0] for part in found.parts}
+        names |= {flat_name(part, course.lessons) for part in found.parts}
+    return frozenset(names | {safe_name(name) for name in names}) - {""}
 
 
 def newest_first(notebooks: Iterable[tuple[Found, Identity]]) -> list[tuple[Found, Identity]]:

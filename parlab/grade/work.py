@@ -152,6 +152,8 @@ def _todo(
     rules, wrong = decide.judge(exam.rules[number], cases, expected, outcome)
     earned = 0.0 if outcome.status else decide.share(rules)
     failure = _failure(exam, parts, rebuilt, number, outcome, wrong)
+    if decide.never_called(outcome):
+        return replace(result, share=0.0, trouble="does_not_run", failure=failure)
     return replace(result, share=earned, trouble=outcome.status, rules=rules, failure=failure)
 
 

@@ -17,7 +17,7 @@ import resource
 import socket
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,29 +26,11 @@ from parlab.grade.inside import driver, kernel
 from parlab.grade.limits import Limits
 from parlab.grade.sandbox import cgroups, child, enter, linux, root, watch
 from parlab.grade.sandbox import filter as call_filter
+from parlab.grade.zygote_settings import Settings
 
 PORTS = 5  # shell, iopub, stdin, control and heartbeat
 _FIRST_USER = 1_700_000_000  # users of sandboxes, where the grader is root: nobody's
 _HIGH = 1000  # more files than the warm parent has open
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the warm parent is told.
-
-    Attributes:
-        folder: private to the grader: the sockets of clients and kernels.
-        course: the folder that holds ``parlab/``.
-        shut_in: False where every student is trusted.
-        fork: False makes children start Python anew.
-        fonts: matplotlib's list of fonts; empty where there is none.
-    """
-
-    folder: str
-    course: str
-    shut_in: bool = True
-    fork: bool = True
-    fonts: str = ""
 
 
 class Zygote:

@@ -5,7 +5,7 @@ Nothing here tests a rule: a case is put together so that exactly the chosen rul
 
 import random
 from collections.abc import Iterator
-from itertools import combinations, permutations
+from itertools import combinations, islice, permutations
 from typing import Any
 
 LAYOUT_RULES = {
@@ -16,6 +16,7 @@ LAYOUT_RULES = {
     "context_blocks": ("sequence_length", "cp"),
 }
 GATES = ("runtime", "memory", "bubble", "communication")
+EVERY_NTH = 23  # of the 720 orders of a contest: any two come next to each other, both ways
 
 
 def subsets(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -121,7 +122,7 @@ def candidate(
 
 
 def contests(seed: int = 0) -> Iterator[tuple[list[dict[str, Any]], str]]:
-    """Lists of candidates and the name of the one that must win, in every order.
+    """Lists of candidates and the name of the one that must win, in many orders.
 
     Each list holds the winner, one that loses at each level of the ranking by a hair and is far
     better below, and two faster ones that are not eligible. Values have 1 to 6 digits.
@@ -137,5 +138,5 @@ def contests(seed: int = 0) -> Iterator[tuple[list[dict[str, Any]], str]]:
             candidate(five, throughput * 2, 0.0, 1, eligible=False),
             candidate(six, throughput * 3, 0.0, 1, eligible=False),
         ]
-        for order in permutations([best, *others]):
+        for order in islice(permutations([best, *others]), 0, None, EVERY_NTH):
             yield list(order), best["name"]

@@ -21,7 +21,7 @@ Arguments are plain data: None, bool, int, float, str, list, tuple, dict and ten
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
 from parlab.grade.ranks import Ranks
@@ -45,6 +45,9 @@ class Rule:
         hint: what to look at when it does not, in Chinese and in English; no answer.
         about_input: the rule has no cases of its own: it holds when no call changed its input and
             at least one other rule counts.
+        needs: keys of rules without which this one cannot be judged: its cases come out wrong
+            when those rules' values are wrong, whatever it speaks of itself. It earns nothing
+            then, but it is not said to be broken.
     """
 
     key: str
@@ -52,6 +55,7 @@ class Rule:
     text: tuple[str, str]
     hint: tuple[str, str]
     about_input: bool = False
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,11 @@ def on_ranks_case(rule: str, sizes: Any, parts: Sequence[str], ranks: Callable[.
     """
     options = {"parts": tuple(parts)}
     return Case(rule, (sizes,), "on_ranks", options, "run_ranks", RANK_SECONDS, ranks)
+
+
+def needing(rules: Sequence[Rule], needs: Mapping[str, tuple[str, ...]]) -> tuple[Rule, ...]:
+    """The rules with what each needs, by its key."""
+    return tuple(replace(rule, needs=needs.get(rule.key, ())) for rule in rules)
 
 
 class CaseModule(Protocol):

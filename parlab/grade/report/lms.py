@@ -18,11 +18,11 @@ import io
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from parlab.grade.report.tables import csv_text
-from parlab.grade.report.visible import one_line
+from parlab.grade.report.visible import Exact, one_line
 from parlab.grade.rows import Row, number
 
 # Moodle's column names, lower case, in its English and its Chinese language packs.
@@ -30,7 +30,9 @@ _IDENTIFIER = ("identifier", "标识符", "识别号", "編號", "識別號")
 _GRADE = ("grade", "成绩", "分数", "評分", "成績")
 _MOST = ("maximum grade", "最高成绩", "最高分", "最高分数", "最高成績")
 _COMMENTS = ("feedback comments", "反馈评论", "反馈意见", "評語回饋", "回饋評語")
+_PLATFORMS = ("moodle", "canvas")
 _CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Integration ID", "Root Account")
+_SIS = ("SIS User ID", "SIS Login ID")
 NBGRADER = (
     "assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email",
     "raw_score", "late_submission_penalty", "score", "max_score",
@@ -46,13 +48,38 @@ class RosterLike(Protocol):
     @property
     def header(self) -> tuple[str, ...]: ...
 
+    @property
+    def possible(self) -> Mapping[str, str]: ...
+
 
 @dataclass(frozen=True)
 class Student:
-    """What the platform knows of a student: its number, and the roster's row."""
+    """What is known of a student beside the submission.
+
+    Attributes:
+        number: a platform's own number.
+        row: the roster's row, column → value.
+        platform: whose number it is: ``moodle``, ``canvas``, or another list's.
+        fields: the roster's values by their meaning (see ``roster.Entry``).
+    """
 
     number: str
     row: Mapping[str, str]
+    platform: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def code(self) -> str:
+        """What the school calls the student by: student number, else login; empty if unknown."""
+        own = "" if self.platform in _PLATFORMS else self.fields.get("number", "")
+        return self.fields.get("student_number") or self.fields.get("login") or own
+
+    def number_at(self, platform: str) -> str:
+        """The number at one platform; that of another means somebody else there."""
+        return self.number if self.platform == platform else ""
+
+
+_NOBODY = Student("", {})
 
 
 def moodle_csv(
@@ -76,7 +103,7 @@ def moodle_csv(
         lines = [
             [
                 row.graded.display,
-                _number_of(students, row) or row.graded.student,
+                _code(students, row),
                 _cell(row.total),
                 _comment(feedback.get(row.graded.student, "")),
             ]
@@ -101,7 +128,7 @@ def _worksheet_line(
     feedback: Mapping[str, str],
 ) -> list[object]:
     grade, comments = _find(header, _GRADE), _find(header, _COMMENTS)
-    line: list[object] = [known.get(name, "") for name in header]
+    line: list[object] = [_kept(known.get(name, "")) for name in header]
     if row.total is None:
         return line
     limit = _find(header, _MOST)
@@ -124,7 +151,7 @@ def moodle_zip(
     Args:
         pages: student key → the page's HTML.
     """
-    numbered = [(row, _number_of(students, row)) for row in rows]
+    numbered = [(row, _participant(students, row)) for row in rows]
     if not any(digits for _, digits in numbered):
         return None
     data = io.BytesIO()
@@ -148,22 +175,37 @@ def canvas_csv(
     lesson: str,
     most: float,
 ) -> str:
-    """A gradebook with this one assignment; students without a total have an empty cell."""
+    """A gradebook with this one assignment; students without a total have an empty cell.
+
+    Args:
+        most: the points of the whole lesson; scaled to the assignment's, where those differ.
+    """
     exported = roster is not None and roster.kind == "canvas"
     header = list(roster.header) if exported and roster else []
     kept = [name for name in header if name in _CANVAS] or ["Student", "ID"]
+    if not exported and any(known.code for known in students.values()):
+        kept += _SIS
     kept.append("Section")
     title = _assignment(header, lesson)
+    top = _float(roster.possible.get(title, "")) if roster else 0.0
+    scale = top / most if top and most else 1.0
     lines: list[list[object]] = [
-        ["    Points Possible", *[""] * (len(kept) - 1), _cell(most)],
+        [Exact("    Points Possible"), *[""] * (len(kept) - 1), _cell(top or most)],
     ]
     for row in rows:
-        known = students.get(row.graded.student, Student("", {}))
-        given = dict(known.row) if exported else {}
+        known = students.get(row.graded.student, _NOBODY)
+        given = dict(known.row) if exported else _sis(known)
         given.setdefault("Student", row.graded.display)
-        given.setdefault("ID", known.number)
-        lines.append([*(given.get(name, "") for name in kept), _cell(row.total)])
+        given.setdefault("ID", known.number_at("canvas"))
+        total = None if row.total is None else round(row.total * scale, 2)
+        lines.append([*(given.get(name, "") for name in kept), _cell(total)])
     return csv_text([*kept, title], lines, bom=False)
+
+
+def _sis(known: Student) -> dict[str, str]:
+    """The columns by which Canvas finds a student whose ID is not known."""
+    return {"SIS User ID": known.fields.get("student_number", ""),
+            "SIS Login ID": known.fields.get("login", "")}  # fmt: skip
 
 
 def _assignment(header: Sequence[str], lesson: str) -> str:
@@ -185,17 +227,17 @@ def nbgrader_csv(
     """As ``nbgrader export`` writes it; a student without a total has empty scores."""
     lines = []
     for row in rows:
-        known = students.get(row.graded.student, Student("", {})).row
+        known = students.get(row.graded.student, _NOBODY).fields
         score = _cell(row.total)
         lines.append(
             [
                 lesson,
                 "",
                 "",
-                _first(known, "id", "student_id") or row.graded.student,
-                _first(known, "last_name", "last name", "surname"),
-                _first(known, "first_name", "first name"),
-                _first(known, "email", "email address"),
+                _code(students, row),
+                known.get("last", ""),
+                known.get("first", ""),
+                known.get("email", ""),
                 score,
                 0,
                 score,
@@ -205,17 +247,21 @@ def nbgrader_csv(
     return csv_text(NBGRADER, lines, bom=False)
 
 
-def _number_of(students: Mapping[str, Student], row: Row) -> str:
-    """The platform's number of a student: digits alone, else empty."""
-    known = students.get(row.graded.student)
-    if known is None:
-        return ""
+def _code(students: Mapping[str, Student], row: Row) -> str:
+    """The student's number or login; the key, where neither is known."""
+    return students.get(row.graded.student, _NOBODY).code or row.graded.student
+
+
+def _participant(students: Mapping[str, Student], row: Row) -> str:
+    """Moodle's number of a student: digits alone, else empty."""
+    known = students.get(row.graded.student, _NOBODY)
     for name, value in known.row.items():
         if name.strip().lstrip("\ufeff").lower() in _IDENTIFIER:
             digits = re.search(r"(\d+)\s*$", value)
             if digits:
                 return digits[1]
-    return known.number if known.number.isdecimal() else ""
+    number = known.number_at("moodle")
+    return number if number.isdecimal() else ""
 
 
 def _find(header: Sequence[str], names: Sequence[str]) -> int | None:
@@ -223,11 +269,6 @@ def _find(header: Sequence[str], names: Sequence[str]) -> int | None:
         if name.strip().lstrip("\ufeff").lower() in names:
             return index
     return None
-
-
-def _first(known: Mapping[str, str], *names: str) -> str:
-    lower = {name.strip().lower(): value for name, value in known.items()}
-    return next((lower[name] for name in names if lower.get(name)), "")
 
 
 def _float(text: str) -> float:
@@ -241,6 +282,11 @@ def _cell(value: float | None) -> Any:
     if value is None:
         return ""
     return int(value) if value == int(value) else value
+
+
+def _kept(value: str) -> str:
+    """A cell of the platform's own file; its dash for "no date" is no formula."""
+    return Exact(value) if value == "-" else value
 
 
 def _comment(text: str) -> str:

@@ -13,8 +13,9 @@ from parlab.grade.corrections import TOTAL, Correction
 from parlab.grade.graded import RuleResult, TodoResult
 from parlab.grade.report.picture import data_uri
 from parlab.grade.report.statistics import ClassStatistics
+from parlab.grade.report.told import NO_FUNCTION, for_the_student, notes_of, waits
 from parlab.grade.report.visible import visible
-from parlab.grade.report.words import words
+from parlab.grade.report.words import item_name, words
 from parlab.grade.rows import NOT_HANDED_IN, Row, number
 from parlab.grade.texts import LANGUAGES, say, status_name, status_text
 from parlab.grade.types import Note
@@ -76,7 +77,7 @@ def _sentence(text: str) -> str:
 def student_page(row: Row, about: About) -> str:
     """One student's feedback."""
     todos = [_todo(todo, about, row, index) for index, todo in enumerate(row.graded.todos)]
-    notes = (*row.graded.found, *row.graded.notes)
+    settled = bool(row.corrections) and row.total is not None and row.total >= about.most
     return (
         _environment()
         .get_template("student.html")
@@ -85,10 +86,10 @@ def student_page(row: Row, about: About) -> str:
             about=about,
             row=row,
             icon=_ICON,
-            status=status_name(row.status, about.language),
-            status_text=status_text(row.status, about.language),
+            status=status_name(row.status, about.language) if not settled else "",
+            status_text=status_text(row.status, about.language) if not settled else "",
             todos=todos if row.status != NOT_HANDED_IN else [],
-            notes=_said(notes, about.language),
+            notes=_said(for_the_student(row), about.language),
             corrected_total=next((c for c in row.corrections if c.item == TOTAL), None),
             computed_total=_sum(row.computed),
         )
@@ -137,12 +138,12 @@ def class_page(
                     row,
                     status_name(row.status, language),
                     "feedback/" + _address(row),
-                    _said(row.graded.notes, language),
+                    _said(said, language),
                 )
-                for row in found.to_look_at
+                for row, said in found.to_look_at
             ],
             notes=_said(notes, language),
-            lost=lost,
+            lost=[(one, item_name(one.item, language)) for one in lost],
             files=files,
         )
     )
@@ -163,10 +164,14 @@ _TELLING = {
 }  # fmt: skip
 
 
+# Statuses without a notebook of the lesson in which anything could be missing.
+_NO_LESSON = ("unreadable", "wrong_lesson")
+
+
 def _todo(todo: TodoResult, about: About, row: Row, index: int) -> dict[str, Any]:
     rules = {rule.key: rule for rule in about.rules.get(todo.todo, ())}
     correction = next((c for c in row.corrections if c.item == str(todo.todo)), None)
-    results = [_rule(result, rules, about.language) for result in todo.rules]
+    results = [_rule(result, todo, rules, about) for result in todo.rules]
     failing = rules.get(todo.failure.rule) if todo.failure else None
     if todo.failure and any(key == "case_changed_input" for key, _ in todo.failure.reasons):
         failing = _broken_input(todo, rules) or failing
@@ -180,13 +185,32 @@ def _todo(todo: TodoResult, about: About, row: Row, index: int) -> dict[str, Any
         "correction": correction,
         "trouble": status_text(todo.trouble, about.language) if todo.trouble else "",
         "rules": results,
-        "failure": todo.failure,
+        "settled": _is_settled(row, index, about),
+        "unread": row.status in _NO_LESSON,
+        "failure": None if todo.trouble == "does_not_run" else todo.failure,
+        "no_function": _no_function(todo, row, about.language),
         "failing": _in(failing.text, about.language) if failing else "",
         "hint": _in(failing.hint, about.language) if failing else "",
         "reasons": _said(todo.failure.reasons, about.language) if todo.failure else [],
         "check_differs": todo.check == "passed" and todo.failure is not None,
         "bar": _percent(row.points[index], about.points[todo.todo]),
     }
+
+
+def _is_settled(row: Row, index: int, about: About) -> bool:
+    """Whether a person gave all points: then what the program found wrong is not shown."""
+    todo = row.graded.todos[index].todo
+    points = {one.item: one.points for one in row.corrections}
+    whole = points.get(TOTAL, 0.0) >= about.most
+    return whole or points.get(str(todo), 0.0) >= about.points[todo]
+
+
+def _no_function(todo: TodoResult, row: Row, language: str) -> list[str]:
+    """Why there is nothing to call: what was found in the notebook, else what running it said."""
+    notes = notes_of(row, todo.todo, NO_FUNCTION)
+    if not notes and todo.trouble == "does_not_run" and todo.failure:
+        notes = list(todo.failure.reasons)
+    return _said(notes, language)
 
 
 def _broken_input(todo: TodoResult, rules: Mapping[str, Rule]) -> Rule | None:
@@ -205,14 +229,19 @@ def _is_no_matter_of_rules(todo: TodoResult, rules: Mapping[str, Rule]) -> bool:
     return bool(told) and 2 * failed > len(own)
 
 
-def _rule(result: RuleResult, rules: Mapping[str, Rule], language: str) -> dict[str, Any]:
+def _rule(
+    result: RuleResult, todo: TodoResult, rules: Mapping[str, Rule], about: About
+) -> dict[str, Any]:
     rule = rules.get(result.key)
-    waits = bool(rule and rule.about_input and not result.passed and result.right == result.total)
+    whole = sum(one.weight for one in todo.rules)
+    word = words(about.language)
+    why = word["not_counted" if rule and rule.about_input else "not_judged"]
     return {
-        "text": _in(rule.text, language) if rule else result.key,
+        "text": _in(rule.text, about.language) if rule else result.key,
         "passed": result.passed,
-        "waits": waits,
+        "waits": why if waits(result, todo.rules, rules) else "",
         "count": f"{result.right}/{result.total}",
+        "points": f"{number(about.points[todo.todo] * result.weight / whole)} {word['points']}",
     }
 
 

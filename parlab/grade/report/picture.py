@@ -1,4 +1,8 @@
-"""The class in one picture: totals above, each TODO below. Narrow, so that a phone can show it."""
+"""The class in one picture: totals above, each TODO below. Narrow, so that a phone can show it.
+
+There are no words in it, so that it suits either language whatever fonts a machine has; the page's
+caption says what is what.
+"""
 
 import base64
 import io
@@ -11,6 +15,7 @@ from parlab.lesson.style import ACCENT, INK, NORMAL, SHADES, SMALL
 
 WIDTH_IN, HEIGHT_IN, DPI = 5.0, 4.6, 200
 BINS = 10
+_SHARES = {"full": "100%", "part": "1–99%", "zero": "0%"}  # of a TODO's points
 
 
 def draw(found: ClassStatistics, most: float) -> Figure:
@@ -29,9 +34,7 @@ def draw(found: ClassStatistics, most: float) -> Figure:
     starts = [width * index for index in range(BINS)]
     top.bar(starts, counts, width=width * 0.9, align="edge", color=SHADES[2])
     top.axvline(found.median, color=ACCENT, linestyle="--", linewidth=1.4)
-    top.set_title(f"totals, median {found.median:g} (dashed)", fontsize=NORMAL, color=INK)
-    top.set_xlabel(f"points of {most:g}", fontsize=NORMAL)
-    top.set_ylabel("students", fontsize=NORMAL)
+    top.set_title(f"n = {len(found.totals)}", fontsize=NORMAL, color=INK)
     top.set_xlim(0, most)
     top.yaxis.get_major_locator().set_params(integer=True)
     names = [f"TODO {todo.todo}" for todo in found.todos]
@@ -41,13 +44,13 @@ def draw(found: ClassStatistics, most: float) -> Figure:
         ("part", SHADES[1], "///"),
         ("zero", SHADES[0], ".."),
     ):
+        label = _SHARES[part]
         values = [getattr(todo, part) for todo in found.todos]
         bottom.barh(
-            names, values, left=left, color=shade, hatch=hatch, edgecolor="white", label=part
+            names, values, left=left, color=shade, hatch=hatch, edgecolor="white", label=label
         )
         left = [before + value for before, value in zip(left, values, strict=True)]
     bottom.invert_yaxis()
-    bottom.set_xlabel("students", fontsize=NORMAL)
     bottom.set_xlim(0, max([*left, 1]))
     bottom.xaxis.get_major_locator().set_params(integer=True)
     bottom.legend(

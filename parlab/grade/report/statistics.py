@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from parlab.grade.cases import Rule
+from parlab.grade.report.told import to_look_at, waits
 from parlab.grade.rows import NOT_HANDED_IN, Row
-from parlab.grade.types import STATUSES
+from parlab.grade.types import STATUSES, Note
 
 HELP_BELOW = 0.6  # of all points
 MOST_MISTAKES = 8
-# Statuses that a teacher should look at before the marks go out.
-TO_LOOK_AT = ("grader_error", "tampered", "unreadable", "wrong_lesson")
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,7 @@ class ClassStatistics:
         handed_in: how many submissions there are.
         totals: of those that are known.
         statuses: status → how many, in the order of `STATUSES`.
+        to_look_at: who, and why.
     """
 
     handed_in: int
@@ -68,7 +68,7 @@ class ClassStatistics:
     todos: tuple[TodoStatistics, ...]
     mistakes: tuple[Mistake, ...]
     help: tuple[Help, ...]
-    to_look_at: tuple[Row, ...]
+    to_look_at: tuple[tuple[Row, tuple[Note, ...]], ...]
 
     @property
     def mean(self) -> float:
@@ -101,7 +101,7 @@ def of_class(
         todos=tuple(_todo(handed_in, index, points) for index in range(len(points))),
         mistakes=_mistakes(handed_in, rules),
         help=tuple(_help(row, rules) for row in _needy(handed_in, most)),
-        to_look_at=tuple(row for row in handed_in if row.status in TO_LOOK_AT),
+        to_look_at=to_look_at(handed_in),
     )
 
 
@@ -123,13 +123,15 @@ def _todo(rows: Sequence[Row], index: int, points: Mapping[int, float]) -> TodoS
 
 
 def broken_rules(row: Row, rules: Mapping[int, Sequence[Rule]]) -> list[tuple[int, Rule]]:
-    """The rules that a submission breaks, TODO by TODO."""
-    by_key = {(todo, rule.key): rule for todo, some in rules.items() for rule in some}
+    """The rules that a submission breaks, TODO by TODO; not those that could not be judged."""
+    named = {todo: {rule.key: rule for rule in some} for todo, some in rules.items()}
     return [
-        (todo.todo, by_key[todo.todo, result.key])
+        (todo.todo, named[todo.todo][result.key])
         for todo in row.graded.todos
+        if not todo.trouble  # it was stopped half-way: rules fail that it never came to
         for result in todo.rules
-        if not result.passed and (todo.todo, result.key) in by_key
+        if not result.passed and result.key in named[todo.todo]
+        if not waits(result, todo.rules, named[todo.todo])
     ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from parlab.grade.graded import to_plain
 from parlab.grade.report.visible import cell, one_line
+from parlab.grade.report.words import item_name
 from parlab.grade.rows import Row, number
 from parlab.grade.texts import say
 
@@ -57,7 +58,7 @@ def notes_text(row: Row, language: str) -> str:
     """All notes of a row on one line."""
     texts = [say(note, language) for note in (*row.graded.found, *row.graded.notes)]
     texts += [
-        f"{correction.item}: {number(correction.points)} ({correction.reason})"
+        f"{item_name(correction.item, language)}: {number(correction.points)} ({correction.reason})"
         for correction in row.corrections
     ]
     return " | ".join(one_line(text) for text in texts if text)

@@ -25,6 +25,10 @@ def one_line(text: object) -> str:
     return _SPACES.sub(" ", visible(text)).strip()
 
 
+class Exact(str):
+    """A cell that is written as it stands: words of a platform's own format, never a student's."""
+
+
 def cell(value: object) -> str:
     """A spreadsheet's cell: text that would be a formula gets an apostrophe before it.
 
@@ -34,6 +38,8 @@ def cell(value: object) -> str:
         return str(value)
     if value is None:
         return ""
+    if isinstance(value, Exact):
+        return str(value)
     text = one_line(value)
     risky = str(value).lstrip(" ").startswith(_FORMULA) or text.startswith(_FORMULA)
     return f"'{text}" if risky else text

@@ -16,6 +16,20 @@ _WORDS: dict[str, tuple[str, str]] = {
     "met": ("满足", "met"),
     "not_met": ("没有满足", "not met"),
     "not_counted": ("有了得分的规则才计入", "counts once another rule is met"),
+    "not_judged": (
+        "没有评：它的用例要用到上面没满足的规则",
+        "not judged: its cases depend on a rule above that is not met",
+    ),
+    "how_points": (
+        "每条规则后面是做对的用例数和这条规则的分：用例全对才得这条的分，错一个就不得；"
+        "各条得到的分加起来就是这个 TODO 的分。",
+        "after each rule stand its cases that came out right and its points: a rule earns its "
+        "points when all of its cases are right, and none otherwise; a TODO's points are the sum.",
+    ),
+    "stopped": (
+        "被停下的 TODO 不得分，不管下面哪些规则做对了。",
+        "a TODO that was stopped earns nothing, whichever rules below are met.",
+    ),
     "smallest": ("找到的最小反例", "Smallest failing case found"),
     "try_it": (
         "把它复制到 TODO 单元下面的新单元里，自己运行看看：",
@@ -50,9 +64,11 @@ _WORDS: dict[str, tuple[str, str]] = {
     "mean": ("平均", "mean"),
     "median": ("中位数", "median"),
     "picture": (
-        "上图：总分的分布，虚线是中位数。下图：每个 TODO 有多少人全对、部分对、零分。",
-        "Above: the totals, the dashed line is the median. Below: how many students have all, "
-        "some and none of each TODO's points.",
+        "上图：总分（横轴）和人数（纵轴），虚线是中位数。下图：每个 TODO 有多少人得全部的分"
+        "（100%）、一部分（1–99%）、零分（0%）。",
+        "Above: how many students (upwards) have which total (across); the dashed line is the "
+        "median. Below: how many have all (100%), some (1–99%) and none (0%) of each TODO's "
+        "points.",
     ),
     "by_todo": ("每个 TODO", "TODO by TODO"),
     "full": ("全对", "all right"),
@@ -77,6 +93,11 @@ _WORDS: dict[str, tuple[str, str]] = {
     "files": ("文件", "Files"),
     "broken": ("没满足", "not met"),
 }
+
+
+def item_name(item: str, language: str) -> str:
+    """What a hand correction is of, as people call it: ``TODO 2``, or the total."""
+    return f"TODO {item}" if item.isdecimal() else words(language)["total"]
 
 
 def words(language: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from parlab.grade.corrections import Correction
 from parlab.grade.report import lms, pages, tables
 from parlab.grade.report.picture import png
 from parlab.grade.report.statistics import broken_rules, of_class
+from parlab.grade.report.told import NO_FUNCTION, notes_of
 from parlab.grade.rows import NOT_HANDED_IN, Row, number
 from parlab.grade.texts import LANGUAGES, say, status_name
 from parlab.grade.types import Note
@@ -113,9 +114,13 @@ def summary(row: Row, about: pages.About) -> str:
         f"TODO {todo.todo}: {number(value) or '–'}/{number(about.points[todo.todo])}"
         for todo, value in zip(row.graded.todos, row.points, strict=True)
     ]
+    parts += [
+        say(note, about.language)
+        for todo in row.graded.todos
+        for note in notes_of(row, todo.todo, NO_FUNCTION)
+    ]
     broken = [(todo, rule) for todo, rule in broken_rules(row, about.rules) if not rule.about_input]
     parts += [f"TODO {todo} ✗ {rule.text[index]}" for todo, rule in broken[:3]]
-    parts += [say(note, about.language) for note in row.graded.notes if note[0] == "is_solution"]
     return "; ".join(parts)
 
 

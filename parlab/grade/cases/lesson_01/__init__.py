@@ -5,18 +5,31 @@ compared by entry. Cases that a brute force or an endless loop does not finish c
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from parlab.grade.cases import Case, Rule
+from parlab.grade.cases import Case, Rule, needing
 from parlab.grade.cases.lesson_01 import orders, simulations, splits
 from parlab.grade.cases.lesson_01.rules import RULES
 from parlab.grade.types import Result
 
+# Rule → rules without which it cannot be judged.
+_SPLIT = ("slowest", "squares", "first")
+_ORDER = ("warm_up", "each_once", "alternate")
+_NEEDS: Mapping[int, Mapping[str, tuple[str, ...]]] = {
+    1: {"squares": _SPLIT[:1], "first": _SPLIT[:2], "whole": _SPLIT, "large": _SPLIT},
+    2: {"few": _ORDER, "single": _ORDER},
+    3: {
+        "makespan": ("waits",),
+        "rank_bubbles": ("waits", "makespan"),
+        "bubble": ("waits", "makespan"),
+    },
+}
+
 
 def rules(todo: int) -> tuple[Rule, ...]:
     """The rules of TODO 1, 2 or 3."""
-    return RULES[todo]
+    return needing(RULES[todo], _NEEDS.get(todo, {}))
 
 
 def cases(todo: int, seed: int) -> list[Case]:

@@ -6,18 +6,43 @@ nothing, and so nothing wrong, earns nothing.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from parlab.grade.cases import Case, Rule
+from parlab.grade.cases import Case, Rule, needing
 from parlab.grade.cases.lesson_02 import blocks, linear
 from parlab.grade.cases.lesson_02.rules import RULES
 from parlab.grade.types import Result
 
+# Rule → rules without which it cannot be judged.
+_PRODUCT = {
+    "dims": ("y",),
+    "bias": ("y",),
+    "x_gradient": ("y",),
+    "weight_gradient": ("y",),
+    "block": ("y",),
+    "forward": ("y",),
+    "backward": ("y", "x_gradient"),
+    "largest": ("y", "x_gradient", "weight_gradient"),
+}
+_NEEDS: Mapping[int, Mapping[str, tuple[str, ...]]] = {
+    1: _PRODUCT,
+    2: {
+        **_PRODUCT,
+        "bias_gradient": ("y", "bias"),
+        "largest": ("y", "x_gradient"),
+    },
+    3: {
+        **dict.fromkeys(("x_gradient", "weight_gradients", "norm_gradients"), ("y",)),
+        **dict.fromkeys(("blocks", "forward"), ("y",)),
+        **dict.fromkeys(("backward", "largest"), ("y", "x_gradient")),
+    },
+}
+
 
 def rules(todo: int) -> tuple[Rule, ...]:
     """The rules of TODO 1, 2 or 3."""
-    return RULES[todo]
+    return needing(RULES[todo], _NEEDS.get(todo, {}))
 
 
 def cases(todo: int, seed: int) -> list[Case]:

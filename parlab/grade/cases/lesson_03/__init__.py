@@ -1,20 +1,30 @@
 """Cases of 03_context_parallel: splits, pairs of partial results, and rings of ranks."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from parlab.grade.cases import Case, Rule
+from parlab.grade.cases import Case, Rule, needing
 from parlab.grade.cases.lesson_03 import merges, rings, splits
 from parlab.grade.cases.lesson_03.rules import RULES
 from parlab.grade.types import Result
 
 _MODULES: dict[int, Any] = {1: splits, 2: merges, 3: rings}
 
+# Rule → rules without which it cannot be judged.
+_OUT = ("contiguous", "head_tail", "any")
+_NEEDS: Mapping[int, Mapping[str, tuple[str, ...]]] = {
+    2: {
+        **dict.fromkeys(("large", "apart", "types", "gradient"), ("weighted",)),
+        "blind_gradient": ("one_blind", "both_blind"),
+    },
+    3: dict.fromkeys(("dq", "dkv", "shifts", "load", "largest", "skips"), _OUT),
+}
+
 
 def rules(todo: int) -> tuple[Rule, ...]:
     """The rules of TODO 1, 2 or 3."""
-    return RULES[todo]
+    return needing(RULES[todo], _NEEDS.get(todo, {}))
 
 
 def cases(todo: int, seed: int) -> list[Case]:

@@ -5,18 +5,29 @@ satisfies it. The rules about one name look at that name alone, so that one mist
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from parlab.grade.cases import Case, Rule
+from parlab.grade.cases import Case, Rule, needing
 from parlab.grade.cases.lesson_04 import contests, layouts, runs
 from parlab.grade.cases.lesson_04.rules import RULES
 from parlab.grade.types import Result
 
+# Rule → rules without which it cannot be judged.
+_GATES = ("memory", "bubble", "communication")
+_NEEDS: Mapping[int, Mapping[str, tuple[str, ...]]] = {
+    1: {
+        "several": tuple(layouts.LAYOUT),
+        "without_kv_heads": ("mesh_product", "context_blocks"),
+        "fresh": ("mesh_product",),
+    },
+    2: {"edge": _GATES, "several": ("runtime", *_GATES), "fresh": ("memory",)},
+}
+
 
 def rules(todo: int) -> tuple[Rule, ...]:
     """The rules of TODO 1, 2 or 3."""
-    return RULES[todo]
+    return needing(RULES[todo], _NEEDS.get(todo, {}))
 
 
 def cases(todo: int, seed: int) -> list[Case]:

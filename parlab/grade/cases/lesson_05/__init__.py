@@ -5,18 +5,22 @@ ratios are compared rounding aside, the parts of a step however their intervals 
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from parlab.grade.cases import Case, Rule
+from parlab.grade.cases import Case, Rule, needing
 from parlab.grade.cases.lesson_05 import events, ranks, records
 from parlab.grade.cases.lesson_05.rules import RULES
 from parlab.grade.types import Result
 
+# Rule → rules without which it cannot be judged.
+_APART = ("chunks", "gaps", "exposed", "transfer", "waiting", "step", "no_work")
+_NEEDS: Mapping[int, Mapping[str, tuple[str, ...]]] = {1: {"together": _APART}}
+
 
 def rules(todo: int) -> tuple[Rule, ...]:
     """The rules of TODO 1, 2 or 3."""
-    return RULES[todo]
+    return needing(RULES[todo], _NEEDS.get(todo, {}))
 
 
 def cases(todo: int, seed: int) -> list[Case]:
