@@ -53,7 +53,7 @@ def test_its_autograde_gives_a_right_submission_full_marks(tmp_path: Path) -> No
     for command in ("generate_assignment", "autograde"):
         done = subprocess.run(
             [sys.executable, "-m", "nbgrader", command, "lesson"],
-            cwd=tmp_path, env=os.environ | {"PATH": beside}, capture_output=True, text=True,
+            cwd=tmp_path, env=os.environ | {"PATH": beside, "JUPYTER_PREFER_ENV_PATH": "1"}, capture_output=True, text=True,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-3000:]
     with Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}") as book:
