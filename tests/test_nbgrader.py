@@ -7,7 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from lessons import EVERY, answered, code_cells, load
+from lessons import EVERY, ROOT, answered, code_cells, load
 
 CONFIG = """
 c = get_config()
@@ -53,7 +53,8 @@ def test_its_autograde_gives_a_right_submission_full_marks(tmp_path: Path) -> No
     for command in ("generate_assignment", "autograde"):
         done = subprocess.run(
             [sys.executable, "-m", "nbgrader", command, "lesson"],
-            cwd=tmp_path, env=os.environ | {"PATH": beside, "JUPYTER_PREFER_ENV_PATH": "1"}, capture_output=True, text=True,
+            cwd=tmp_path, env=os.environ | {"PATH": beside, "PYTHONPATH": str(ROOT)},
+            capture_output=True, text=True,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-3000:]
     with Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}") as book:
