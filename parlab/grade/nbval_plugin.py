@@ -8,15 +8,14 @@ can lower a grade, never raise it.
 # mypy: disable-error-code="misc,no-untyped-call"
 
 import json
-import random
 import re
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
-from nbformat.v4 import new_code_cell
 
+from parlab.grade.canaries import Canaries
 from parlab.grade.sound_kernel import RunEnded, SoundKernel
 
 _CHECK = re.compile(r"# CHECK ([1-9]\d*)\b")
@@ -34,11 +33,10 @@ class Sound:
 
     def __init__(self, limits: dict[str, Any], skip: frozenset[str]) -> None:
         self._limits, self._skip = limits, skip
-        self._random = random.SystemRandom()
         self._status: str | None = None
         self._notes: list[tuple[str, dict[str, Any]]] = []
         self._checks: dict[int, str] = {}
-        self._canaries: dict[str, str] = {}  # cell id -> what its error says
+        self._canaries = Canaries()
         self._kernel: SoundKernel | None = None
 
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -66,18 +64,7 @@ class Sound:
         items[:] = kept
 
     def _canary(self, after: Any) -> Any:
-        one, two = self._random.sample(range(10_000, 100_000), 2)
-        source = self._random.choice(
-            (
-                f"assert {one} == {two}, '{one}-{two}'",
-                f"assert not {one}, f'{one}-{{{two}}}'",
-                f"canary = [{one}, {two}]\nassert canary[0] is None, '%d-%d' % tuple(canary)",
-                f"with __import__('contextlib').nullcontext():\n    assert {one} > {10 * two},"
-                f" '{one}-{two}'",
-            )
-        )
-        cell = new_code_cell(source, id=f"canary-{one}")
-        self._canaries[cell.id] = f"{one}-{two}"
+        cell = self._canaries.make()
         options = defaultdict(bool, check=False)
         return type(after).from_parent(
             after.parent, name=cell.id, cell_num=after.cell_num, cell=cell, options=options
@@ -112,8 +99,7 @@ class Sound:
         shown = error is not None
         if error is not None and type(error).__name__ != "NbCellError":
             self._end("tampered", f"{type(error).__name__}: {error}", item)
-        elif item.cell.id in self._canaries:
-            said = self._canaries[item.cell.id]
+        elif said := self._canaries.said(item.cell.id):
             if not (shown and status == "error" and name == "AssertionError" and text == said):
                 self._end("tampered", "canary_passed", item)
         elif shown != (status == "error"):
