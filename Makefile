@@ -33,7 +33,7 @@ help:
 	@echo "make check    快速检查 | lint, types, parity of the built notebooks, quick tests"
 	@echo "make build    由源文件生成笔记本 | build the notebooks from solutions/*.py"
 	@echo "make bench    真实多进程训练与测量 | train on real processes, measure, decide (ARGS=--preflight)"
-	@echo "make grade    批改一个班的作业 | grade a class (SUBMISSIONS=folder-or-zip LESSON=04 ROSTER=csv OUT=grades)"
+	@echo "make grade    批改一个班的作业 | grade a class (SUBMISSIONS=folder-or-zip LESSON=04 ROSTER=csv OUT=folder)"
 	@echo "make test-meshes  在每种网格上验证训练 | training on every mesh against one process"
 	@echo "make test-class   批改一个 300 人的班 | grade a class of 300 whose scores are known"
 	@echo "make links    改写徽章与链接 | rewrite badges and links from pyproject.toml"
@@ -91,7 +91,7 @@ bench: .venv/ready
 SUBMISSIONS = examples/class
 ROSTER = $(if $(filter examples/class,$(SUBMISSIONS)),examples/roster.csv)
 LESSON = 04
-OUT = grades
+OUT = grades/$(LESSON)
 
 grade: .venv/ready
 	.venv/bin/parlab grade "$(SUBMISSIONS)" --lesson "$(LESSON)" --out "$(OUT)" \

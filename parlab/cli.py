@@ -1,6 +1,7 @@
 """The ``parlab`` command."""
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -24,11 +25,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     _add_bench(commands)
     if find_spec("parlab.grade"):  # a twin carries the benchmark alone
         _add_grade(commands)
-    arguments = parser.parse_args(argv)
+    arguments = parser.parse_args(_joined(sys.argv[1:] if argv is None else argv))
     from parlab.interrupts import stops_interrupt
 
     with stops_interrupt(to_the_end=argv is None):
         return _run(arguments)
+
+
+def _joined(argv: Sequence[str]) -> list[str]:
+    """``--points -5,3`` as ``--points=-5,3``: else argparse takes the value for an option."""
+    found: list[str] = []
+    for word in argv:
+        if re.match(r"-\.?\d", word) and found and re.fullmatch(r"--[a-z-]+", found[-1]):
+            found[-1] += f"={word}"
+        else:
+            found.append(word)
+    return found
 
 
 def _run(arguments: argparse.Namespace) -> int:

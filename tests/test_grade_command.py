@@ -50,6 +50,7 @@ def test_limits_that_are_none_are_refused(text: str) -> None:
     [
         (["--lesson", "77"], "77"),
         (["--lesson", "04", "--points", "1,2"], "--points has 2 numbers"),
+        (["--lesson", "04", "--points", "-5,40,65"], "'-5' is no positive number"),
         (["--lesson", "04", "--limits", "x=1"], "--limits x=1"),
         (["--lesson", "04", "--jobs", "-2"], "--jobs -2"),
         (["--lesson", "04", "--jobs", "0"], "--jobs 0: write a whole number, 1 or more"),

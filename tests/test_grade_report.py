@@ -24,7 +24,7 @@ from parlab.grade.exam import Exam, prepare
 from parlab.grade.graded import Graded
 from parlab.grade.report import lms, pages, tables, write
 from parlab.grade.report.picture import draw
-from parlab.grade.report.statistics import of_class
+from parlab.grade.report.statistics import broken_rules, of_class
 from parlab.grade.report.visible import cell, visible
 from parlab.grade.report.words import _WORDS
 from parlab.grade.roster import parse_roster
@@ -527,6 +527,17 @@ def test_the_class_page_names_mistakes_and_who_needs_help(exam: Exam, rows: list
     look = {row.graded.student for row, _ in found.to_look_at}
     assert look == {"kai", "luo", "mao", "nora", "chen", "jin"}
     assert "Commonest mistakes" in text and "Who needs help" in text
+
+
+def test_what_a_teacher_gave_all_points_for_is_no_mistake(exam: Exam, rows: list[Row]) -> None:
+    first = of_class(rows, POINTS, exam.rules).mistakes[0]
+    broke = [(first.todo, first.rule) in broken_rules(row, exam.rules) for row in rows]
+    assert sum(broke) >= first.students
+    right = [
+        replace(row, points=tuple(POINTS[todo] for todo in sorted(POINTS))) if broken else row
+        for row, broken in zip(rows, broke, strict=True)
+    ]
+    assert first.rule not in [found.rule for found in of_class(right, POINTS, exam.rules).mistakes]
 
 
 def noted(row: Row, *notes: Note) -> Row:

@@ -330,7 +330,7 @@ def test_progress_says_how_long_it_will_take(language: str, left: str) -> None:
 def corrected(tmp_path: Path, text: str | bytes) -> list[corrections.Correction]:
     path = tmp_path / "corrections.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return corrections.read(path, POINTS)
+    return corrections.read(path, POINTS, LESSON)
 
 
 def test_corrections_change_points_and_total(exam: Exam, parts: FakeParts, tmp_path: Path) -> None:
@@ -409,6 +409,14 @@ def test_a_correction_finds_its_student_by_what_else_names_it(tmp_path: Path) ->
     assert [one.points for one in found["w1"]] == [1] and [one.points for one in found["w2"]] == [3]
 
 
+def test_a_table_for_several_lessons_gives_each_its_own(tmp_path: Path) -> None:
+    lines = ["student,lesson,item,points,reason", "a,04,1,9,", "a,4,2,8,", "a,,3,7,", "a,02,1,500,"]
+    found = corrected(tmp_path, "\n".join(lines))
+    assert [(one.item, one.points) for one in found] == [("1", 9.0), ("2", 8.0), ("3", 7.0)]
+    with pytest.raises(corrections.BadCorrections, match=r"csv:2: lesson 'four': .* as 04"):
+        corrected(tmp_path, "student,lesson,item,points\na,four,1,9")
+
+
 def test_no_file_and_an_empty_table_are_no_corrections(tmp_path: Path) -> None:
-    assert corrections.read(tmp_path / "none.csv", POINTS) == []
+    assert corrections.read(tmp_path / "none.csv", POINTS, LESSON) == []
     assert corrected(tmp_path, "\ufeff" + corrections.template()) == []

@@ -1,7 +1,7 @@
 """Hand corrections: a table that people keep, which no run overwrites.
 
 Columns: ``student`` (key, name, number or file name), ``item`` (a TODO's number, or ``total``),
-``points`` and ``reason``.
+``points`` and ``reason``; where a table serves several lessons, ``lesson`` (``04``) as well.
 """
 
 import csv
@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 NAME = "corrections.csv"
 COLUMNS = ("student", "item", "points", "reason")
+OF_LESSON = "lesson"
 TOTAL = "total"
 LARGEST = 4 * 1024 * 1024  # bytes
 
@@ -42,12 +43,13 @@ class Correction:
     line: int
 
 
-def read(path: Path, points: Mapping[int, float]) -> list[Correction]:
-    """The corrections in a file; none where there is no file.
+def read(path: Path, points: Mapping[int, float], lesson: str) -> list[Correction]:
+    """The corrections of a lesson in a file; none where there is no file.
 
     Args:
         path: UTF-8 or GB18030 (Excel's CSV in Chinese), separated by comma, semicolon or tab.
         points: TODO number → its points, the most that a correction may give.
+        lesson: its name. A line that names another is left out; one that names none counts.
 
     Raises:
         BadCorrections: lines cannot be used; all of them are named.
@@ -67,8 +69,10 @@ def read(path: Path, points: Mapping[int, float]) -> list[Correction]:
     problems: list[tuple[int, str]] = []
     for line, row in rows[1:]:
         if any(cell.strip() for cell in row):
+            cells = dict(zip(header, [cell.strip() for cell in row], strict=False))
             try:
-                found.append(_correction(path, line, header, row, points))
+                if _is_of(lesson, path, line, cells):
+                    found.append(_correction(path, line, cells, points))
             except BadCorrections as problem:
                 problems.append((line, str(problem)))
     problems += _doubles(path, found)
@@ -134,10 +138,18 @@ def _rows(path: Path) -> Iterable[tuple[int, list[str]]]:
         yield reader.line_num, row
 
 
+def _is_of(lesson: str, path: Path, line: int, cells: Mapping[str, str]) -> bool:
+    """Whether a line is for this lesson; a spreadsheet makes 4 of 04."""
+    said = cells.get(OF_LESSON, "")
+    number = re.match(r"(\d+)(?:_|$)", said)
+    if said and not number:
+        raise BadCorrections(f"{path}:{line}: lesson {said!r}: write its number, as {lesson[:2]}")
+    return number is None or int(number[1]) == int(lesson[:2])
+
+
 def _correction(
-    path: Path, line: int, header: Sequence[str], row: list[str], points: Mapping[int, float]
+    path: Path, line: int, cells: Mapping[str, str], points: Mapping[int, float]
 ) -> Correction:
-    cells = dict(zip(header, [cell.strip() for cell in row], strict=False))
     student = cells.get("student", "").removeprefix("'")
     if not student:
         raise BadCorrections(f"{path}:{line}: no student: write a key or a name")

@@ -55,7 +55,7 @@ def _run(request: Request, warm: Callable[[], Warm], say: Say) -> bool:
     _check_lesson(request.out, course.name)
     functions = {todo.number: todo.function for todo in course.todos}
     points = points_for(request.points, list(functions))
-    manual = corrections.read(request.corrections, points)
+    manual = corrections.read(request.corrections, points, course.name)
     exam = prepare(request.root, course.name, functions, request.seed)
     collection = collect(request.submissions, course, request.roster)
     request.out.mkdir(parents=True, exist_ok=True)

@@ -99,7 +99,7 @@ def of_class(
         totals=tuple(row.total for row in handed_in if row.total is not None),
         statuses={status: counts[status] for status in STATUSES if counts[status]},
         todos=tuple(_todo(handed_in, index, points) for index in range(len(points))),
-        mistakes=_mistakes(handed_in, rules),
+        mistakes=_mistakes(handed_in, points, rules),
         help=tuple(_help(row, rules) for row in _needy(handed_in, most)),
         to_look_at=to_look_at(handed_in),
     )
@@ -135,12 +135,17 @@ def broken_rules(row: Row, rules: Mapping[int, Sequence[Rule]]) -> list[tuple[in
     ]
 
 
-def _mistakes(rows: Sequence[Row], rules: Mapping[int, Sequence[Rule]]) -> tuple[Mistake, ...]:
-    """The rules broken most often, among students who answered the TODO."""
+def _mistakes(
+    rows: Sequence[Row], points: Mapping[int, float], rules: Mapping[int, Sequence[Rule]]
+) -> tuple[Mistake, ...]:
+    """The rules broken most often, among answers that did not get all points, by hand or not."""
     counts: Counter[tuple[int, str]] = Counter()
     found: dict[tuple[int, str], Rule] = {}
     for row in rows:
+        got = dict(zip(sorted(points), row.points, strict=True))
         for todo, rule in broken_rules(row, rules):
+            if got[todo] == points[todo]:
+                continue
             if not rule.about_input or _changed_its_input(row, todo, rule):
                 counts[todo, rule.key] += 1
                 found[todo, rule.key] = rule
