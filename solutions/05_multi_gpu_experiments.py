@@ -1301,14 +1301,14 @@ draw_worth(shown)
 #
 # #### 让三个函数决定
 #
-# 基线是尺子，不参加评选；训练结果和单进程对不上的组也不参加。只有同一个工作负载、同一个证据等级、同一台机器的组能放在一起选。先猜：谁会当选？被淘汰的倒在哪道门槛？
+# 基线是尺子，不参加评选；训练结果和单进程对不上的组也不参加。只有同一个工作负载、同一个证据等级、同一台机器、rank 一样多的组能放在一起选。先猜：谁会当选？被淘汰的倒在哪道门槛？
 
 # %% [markdown] lang="en"
 # The errors are of the size of rounding, so it **computes rightly**, and that can be concluded on CPU. The efficiency is pale: with 4 processes on 2 cores even the ideal would be 0.5, and it says nothing about GPUs.
 #
 # #### Let the three functions decide
 #
-# The baseline is the yardstick and no candidate, nor is a group that does not train as one process does. Only groups with the same workload, the same evidence level and the same machine take part. Predict: who is chosen? And at which gate do the others fail?
+# The baseline is the yardstick and no candidate, nor is a group that does not train as one process does. Only groups with the same workload, the same evidence level, the same machine and as many ranks take part. Predict: who is chosen? And at which gate do the others fail?
 
 # %%
 def decide(groups, limits):

@@ -127,6 +127,17 @@ def test_a_decision_is_shown_while_it_stands(
     assert read_decision(str(here)) is None and capsys.readouterr().out == ""
 
 
+def test_a_group_on_fewer_ranks_is_not_chosen(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = comparable(read_records(str(here)))
+    older = next(record for record in shown if record["name"] == "G1_pp")
+    older["workload"]["world_size"] = 2
+    assert [record["name"] for record in choosable(shown)] == ["G0_tp", "G2_pp_tp"]
+    assert capsys.readouterr().out == "G1_pp takes no part: 2 rank(s), not 4\n"
+    assert choosable([]) == []
+
+
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_a_group_that_trains_wrongly_is_not_chosen(
     here: Path, capsys: pytest.CaptureFixture[str], language: str

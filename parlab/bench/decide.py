@@ -7,7 +7,7 @@ from parlab.bench.record import now_utc
 from parlab.bench.workload import BASELINE
 from parlab.lesson.agreement import unfit
 from parlab.lesson.loader import Loaded
-from parlab.lesson.records import stands_apart
+from parlab.lesson.records import incomparable
 from parlab.lesson.soundness import DECISION
 
 LESSON = "04_model_internal_parallel"
@@ -77,14 +77,6 @@ def choose(
         "meaning": meaning(latest),
         "functions": origin(functions),
     }
-
-
-def incomparable(one: Record, other: Record) -> str:
-    """Why two groups may not be compared; empty where they may."""
-    if why := stands_apart(one, other):
-        return why
-    a, b = one["workload"]["world_size"], other["workload"]["world_size"]
-    return "" if a == b else f"{a} rank(s), not {b}"
 
 
 def meaning(record: Record) -> str:

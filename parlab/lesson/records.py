@@ -143,15 +143,24 @@ def comparable(records: Mapping[str, Record]) -> list[Record]:
 def choosable(records: Sequence[Record]) -> list[Record]:
     """The groups to choose from: those that trained as one process does, the baseline apart.
 
-    For each one that did not, prints a line with the numbers.
+    They must have as many ranks as the newest. For each one left out, prints a line with the
+    numbers.
     """
+    groups = [record for record in records if record["name"] != BASELINE]
+    newest = max(groups, key=lambda group: str(group["started"]), default={})
     kept = []
-    for record in records:
-        if reason := unfit(record):
+    for record in groups:
+        if reason := unfit(record) or incomparable(record, newest):
             print(f"{record['name']} takes no part: {reason}")
-        elif record["name"] != BASELINE:
+        else:
             kept.append(record)
     return kept
+
+
+def incomparable(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Why two groups may not be chosen between; empty where they may."""
+    a, b = one["workload"]["world_size"], other["workload"]["world_size"]
+    return stands_apart(one, other) or ("" if a == b else f"{a} rank(s), not {b}")
 
 
 def stands_apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:

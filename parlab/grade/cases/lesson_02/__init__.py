@@ -11,7 +11,8 @@ from typing import Any
 
 from parlab.grade.cases import Case, Rule, needing
 from parlab.grade.cases.lesson_02 import blocks, linear
-from parlab.grade.cases.lesson_02.rules import RULES
+from parlab.grade.cases.lesson_02.block_rules import BLOCK
+from parlab.grade.cases.lesson_02.linear_rules import LINEAR
 from parlab.grade.types import Result
 
 # Rule → rules without which it cannot be judged.
@@ -42,7 +43,7 @@ _NEEDS: Mapping[int, Mapping[str, tuple[str, ...]]] = {
 
 def rules(todo: int) -> tuple[Rule, ...]:
     """The rules of TODO 1, 2 or 3."""
-    return needing(RULES[todo], _NEEDS.get(todo, {}))
+    return needing({**LINEAR, 3: BLOCK}[todo], _NEEDS.get(todo, {}))
 
 
 def cases(todo: int, seed: int) -> list[Case]:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from parlab.grade.cases import Case, on_ranks_case
 from parlab.grade.cases.lesson_02.linear import SEEDS
-from parlab.grade.cases.lesson_02.rules import EACH
+from parlab.grade.cases.lesson_02.linear_rules import EACH
 from parlab.grade.ranks import Ranks, Weight
 from parlab.lesson import tensor_cases
 

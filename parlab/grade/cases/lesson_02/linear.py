@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from parlab.grade.cases import Case, on_ranks_case
-from parlab.grade.cases.lesson_02.rules import EACH
+from parlab.grade.cases.lesson_02.linear_rules import EACH
 from parlab.grade.ranks import Ranks, Weight, strided
 
 Sizes = dict[str, Any]
