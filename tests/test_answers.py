@@ -9,12 +9,15 @@ from lessons import (
     LESSONS,
     Answer,
     Kernel,
+    answered,
     answers,
     cell,
+    code_cells,
     load,
     needed,
     todo_numbers,
 )
+from matplotlib import pyplot
 
 from parlab.lesson.checks import NotDone, Wrong
 
@@ -94,3 +97,31 @@ def test_a_stub_says_only_that_it_is_not_done(lesson: str, language: str) -> Non
                 kernel.run(check_cell)
             assert str(caught.value).startswith(f"⏳ TODO {number} · ")
             assert "\n" not in str(caught.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lesson", "language", "number"),
+    [
+        (lesson, LANGUAGES[(place + number) % 2], number)
+        for place, lesson in enumerate(LESSONS)
+        for number in (1, 2, 3)
+    ],
+)
+def test_one_open_todo_fails_at_its_own_check(
+    lesson: str, language: str, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And at those of TODOs that call its function, which say what to finish first."""
+    done = [other for other in (1, 2, 3) if other != number]
+    exercise = answered(lesson, language, done)
+    callers = [other for other in done if number in needed(exercise, other)]
+    monkeypatch.setattr(pyplot, "show", lambda: pyplot.close("all"))
+    kernel, failed = Kernel(), {}
+    for item in code_cells(exercise):
+        try:
+            kernel.run(item.source)
+        except NotDone as error:
+            failed[item.id] = str(error)
+    assert set(failed) == {f"check-{todo}" for todo in (number, *callers)}
+    for said in failed.values():
+        assert said.startswith("⏳ TODO ") and "\n" not in said

@@ -104,6 +104,26 @@ def test_a_hang_is_found_at_the_time_limit(tmp_path: Path) -> None:
     assert not list(ROOT.glob("core*"))
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("torchrun")
+def test_a_rank_that_is_late_to_say_where_it_stands_is_waited_for(tmp_path: Path) -> None:
+    """As on a machine with more to do: it speaks when the other ranks have long ended."""
+    job = make(tmp_path, {"rank": 2, "what": "hang", "phase": "measure"}, timeout_s=6.0)
+
+    def hold() -> None:
+        (pid,) = (
+            pid for pid in processes(job)
+            if b"\0RANK=2\0" in b"\0" + (Path("/proc") / str(pid) / "environ").read_bytes()
+        )  # fmt: skip
+        os.kill(pid, signal.SIGSTOP)
+        threading.Timer(3.5, os.kill, (pid, signal.SIGCONT)).start()
+
+    threading.Timer(4.5, hold).start()
+    outcome, _ = go(job)
+    assert outcome.failure is not None and outcome.failure["rank"] == 2
+    assert "fault (" in outcome.failure["message"]
+
+
 def test_slow_is_no_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_WORK_S", "0.6")
     outcome, _ = go(make(tmp_path, timeout_s=2.5))

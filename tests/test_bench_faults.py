@@ -189,7 +189,7 @@ def test_a_full_disk_is_named_as_the_cause(small_disk: Path, left: str) -> None:
     for part in (str(small_disk), "No space left on device", "--results"):
         assert part in outcome.failure["message"]
     if left != "nothing":
-        assert "reference.pt cannot be written" in outcome.failure["message"]
+        assert "reference-gradients.pt cannot be written" in outcome.failure["message"]
         assert any("No space left" in line for line in outcome.failure["log_tail"])
     assert not list(small_disk.rglob(".*.tmp"))
 

@@ -49,10 +49,10 @@ def problems(figure: Figure) -> Iterator[str]:
             yield f"{words!r} is set in {text.get_fontsize()} points"
         if CJK.search(words):
             yield f"{words!r} needs a Chinese font"
-    for one, other in itertools.combinations(shown, 2):
-        a, b = one.get_window_extent(), other.get_window_extent()
+    boxes = [(text.get_text(), text.get_window_extent()) for text in shown]
+    for (one, a), (other, b) in itertools.combinations(boxes, 2):
         if a.x0 + 1 < b.x1 and b.x0 + 1 < a.x1 and a.y0 + 1 < b.y1 and b.y0 + 1 < a.y1:
-            yield f"{one.get_text()!r} overlaps {other.get_text()!r}"
+            yield f"{one!r} overlaps {other!r}"
 
 
 @pytest.mark.slow

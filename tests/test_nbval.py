@@ -6,25 +6,17 @@ import pytest
 from judge import Outcome, judge, vector
 from lessons import (
     EVERY,
-    LANGUAGES,
-    LESSONS,
     ONCE,
     ROOT,
     answered,
     code_cells,
     load,
-    needed,
     todo_numbers,
 )
 
 pytestmark = pytest.mark.slow
 COURSE = pytest.mark.parametrize(("lesson", "language"), EVERY)
 IN_TURN = pytest.mark.parametrize(("lesson", "language"), ONCE)
-OPEN = [
-    (lesson, LANGUAGES[(place + number) % 2], number)
-    for place, lesson in enumerate(LESSONS)
-    for number in (1, 2, 3)
-]
 
 
 def on_the_pinned_set() -> bool:
@@ -58,22 +50,8 @@ def test_the_solution_prints_what_is_committed(lesson: str, language: str) -> No
 
 
 @IN_TURN
-def test_the_exercise_with_the_answers_passes_every_cell(lesson: str, language: str) -> None:
-    assert vector(judge(answered(lesson, language, [1, 2, 3]))) == {}
-
-
-@pytest.mark.parametrize(("lesson", "language", "number"), OPEN)
-def test_one_open_todo_fails_at_its_own_check(lesson: str, language: str, number: int) -> None:
-    """And at those of TODOs that call its function, which say what to finish first."""
-    done = [other for other in (1, 2, 3) if other != number]
-    exercise = answered(lesson, language, done)
-    callers = [other for other in done if number in needed(exercise, other)]
-    assert_not_done(judge(exercise), sorted([number, *callers]))
-
-
-@IN_TURN
-def test_every_cell_can_run_twice_in_one_kernel(lesson: str, language: str) -> None:
-    notebook = load("solutions", lesson, language)
+def test_with_the_answers_every_cell_passes_and_passes_again(lesson: str, language: str) -> None:
+    notebook = answered(lesson, language, [1, 2, 3])
     twice = []
     for item in code_cells(notebook):
         again = item.copy()

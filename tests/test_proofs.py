@@ -194,10 +194,13 @@ def _switched_on(notebook):
     return notebook
 
 
-# A lesson's solution in one language, its twin in the other.
+# A solution and two twins; tests/test_browser.py turns on the proof of an exercise.
 @pytest.mark.parametrize(
     ("lesson", "language", "folder"),
-    [(*walk, "solutions" if walk in ONCE else "colab") for walk in WITH_PROOF],
+    [
+        (*walk, "solutions" if number == 0 else "colab")
+        for number, walk in enumerate(walk for walk in WITH_PROOF if walk in ONCE)
+    ],
 )
 def test_the_solution_proves_itself(lesson, language, folder, tmp_path):
     """The twin runs alone: what it carries is all that its ranks can import from parlab."""

@@ -15,8 +15,10 @@ pytestmark = [
     pytest.mark.xdist_group("twins"),
     pytest.mark.skipif(os.name == "nt", reason="the bare environment is made of links"),
 ]
-COURSE = pytest.mark.parametrize(("lesson", "language"), EVERY)
 IN_TURN = pytest.mark.parametrize(("lesson", "language"), ONCE)
+OTHER_TURN = pytest.mark.parametrize(
+    ("lesson", "language"), [walk for walk in EVERY if walk not in ONCE]
+)
 PACKAGES = ("ipykernel", "torch", "matplotlib")
 
 
@@ -51,7 +53,7 @@ def test_the_environment_is_bare_and_offline(bare: Bare) -> None:
     assert vector(outcomes) == {}, [item.text for item in outcomes]
 
 
-@COURSE
+@OTHER_TURN
 def test_the_twin_fails_at_its_three_checks_only(bare: Bare, lesson: str, language: str) -> None:
     twin = load("colab", lesson, language)
     outcomes = judge(twin, kernel="bare", environment=bare.environment, prefix=bare.prefix)

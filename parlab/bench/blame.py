@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PHASES = ("start", "build", "warmup", "measure", "trace", "correctness", "done")
+PHASES = ("start", "build", "warmup", "measure", "trace", "done")
 TAIL = 20
 # What a healthy rank says when another one is gone or late.
 _ECHO = re.compile(

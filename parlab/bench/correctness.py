@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,9 +18,77 @@ from torch import Tensor
 from parlab.bench.finite import NotFinite, check_losses
 from parlab.bench.parameters import checkpoint_name
 from parlab.bench.training import Trainer
+from parlab.lesson.files import write_whole
 
 STEPS = 3
+# The baseline's, in its job's folder; the last is written when all is there.
+GRADIENTS, PARAMETERS, REFERENCE = "reference-gradients.pt", "reference-values.pt", "reference.pt"
 Holder = tuple[str, int, int, int]
+
+
+class Proof:
+    """Follows the first steps of a training: a group's are compared, the baseline's are kept.
+
+    What is compared is compared on the way, so that no copy of the model is held meanwhile.
+
+    Args:
+        folder: the baseline's job folder.
+        keep: whether this is the baseline.
+    """
+
+    def __init__(self, trainer: Trainer, folder: Path, keep: bool) -> None:
+        self._trainer, self._folder, self._keep = trainer, folder, keep
+        if keep:
+            (folder / REFERENCE).unlink(missing_ok=True)
+        self._found: dict[str, tuple[float, str]] = {}
+
+    def follows(self, step: int) -> bool:
+        """Whether there is something to do after this step, counted from 0."""
+        return step in (0, STEPS - 1)
+
+    def after(self, step: int) -> None:
+        """Looks at the first gradients or the last parameters. A collective call.
+
+        Raises:
+            NotFinite: one of them, or of the baseline's, is not finite.
+        """
+        shards = self._trainer.shards()
+        if step == 0:
+            self._look("gradient", {s.name: s.gradient.detach() for s in shards}, GRADIENTS)
+        else:
+            self._look("value", {s.name: s.value.detach() for s in shards}, PARAMETERS)
+
+    def _look(self, what: str, tensors: dict[str, Tensor], name: str) -> None:
+        _check(what, tensors)
+        path = self._folder / name
+        if self._keep:
+            _save(tensors, path)
+            return
+        reference = torch.load(path, map_location="cpu", mmap=True)
+        self._found[what] = _largest(self._trainer, what, tensors, reference)
+
+    def outcome(self, losses: Sequence[float]) -> dict[str, Any] | None:
+        """What a rank file calls correctness; None of the baseline.
+
+        Args:
+            losses: of the first steps, the same on every rank.
+        """
+        first = list(losses[:STEPS])
+        if self._keep:
+            _save(first, self._folder / REFERENCE)
+            return None
+        reference = torch.load(self._folder / REFERENCE)
+        return _outcome(first, reference, self._found["gradient"], self._found["value"])
+
+
+def _save(content: Any, path: Path) -> None:
+    """`torch.save` into a file of ours: of its own it does not say why it cannot be written."""
+
+    def write(place: Path) -> None:
+        with place.open("wb") as file:
+            torch.save(content, file)
+
+    write_whole(path, write)
 
 
 def train(trainer: Trainer, batches: Sequence[tuple[Tensor, Tensor]]) -> dict[str, Any]:
@@ -57,11 +126,20 @@ def compare(trainer: Trainer, result: dict[str, Any], reference: dict[str, Any])
     Raises:
         NotFinite: the reference is not finite, or is zero where a group's gradient is not.
     """
-    check_losses(reference["losses"], "the baseline's")
     losses = total_losses(trainer, result["losses"])
-    pairs = zip(losses, reference["losses"], strict=True)
     gradient = _largest(trainer, "gradient", result["gradients"], reference["gradients"])
     value = _largest(trainer, "value", result["parameters"], reference["parameters"])
+    return _outcome(losses, reference["losses"], gradient, value)
+
+
+def _outcome(
+    losses: Sequence[float],
+    reference: Sequence[float],
+    gradient: tuple[float, str],
+    value: tuple[float, str],
+) -> dict[str, Any]:
+    check_losses(reference, "the baseline's")
+    pairs = zip(losses, reference, strict=True)
     return {
         "loss_difference": max(abs(ours - theirs) for ours, theirs in pairs),
         "largest_gradient_error": gradient[0],

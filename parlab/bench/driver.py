@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from parlab.bench import storage
-from parlab.bench.blame import Evidence, blame
+from parlab.bench.blame import Evidence, blame, innermost
 from parlab.bench.mesh import Mesh
 from parlab.bench.record import write_file
 from parlab.bench.watch import RANK_LOGS, Say, Watch, numbered, rank_logs, read_text
 
-POLL_S, GRACE_S, STACKS_S = 0.1, 4.5, 1.0
+POLL_S, GRACE_S, STACKS_S = 0.1, 4.5, 4.0
 LAUNCHER = ("-m", "torch.distributed.run")
 PROGRAM = ("-m", "parlab.bench.rank")
 
@@ -200,7 +200,7 @@ def run(job: Job, say: Say, stops: Sequence[int] = ()) -> Outcome:
         stopped, interrupted = "interrupted", error
     seconds, ended = time.monotonic() - start, time.time()
     if stopped == "timeout":
-        _ask_for_stacks(supervisor)
+        _ask_for_stacks(supervisor, job)
     returncode = _end(supervisor)
     watch.read()  # and says nothing: the console may be what has gone
     ranks = job.mesh.world_size
@@ -214,7 +214,7 @@ def run(job: Job, say: Say, stops: Sequence[int] = ()) -> Outcome:
         progress=watch.progress,
         finished=frozenset(documents),
         log=read_text(log),
-        rank_logs=rank_logs(job.folder, job.nodes.rank * (ranks // job.nodes.count)),
+        rank_logs=_rank_logs(job),
         now=ended,
         trouble=storage.trouble(job.folder) if len(documents) < ranks else "",
     )
@@ -229,13 +229,25 @@ def _whole_log(evidence: Evidence) -> str:
     return "\n".join([evidence.log, *said])
 
 
-def _ask_for_stacks(supervisor: "subprocess.Popen[bytes]") -> None:
-    """Has every rank say where it stands, for whoever reads the log; costs a second."""
+def _ask_for_stacks(supervisor: "subprocess.Popen[bytes]", job: Job) -> None:
+    """Has every rank say where it stands; waits until all have, `STACKS_S` seconds at most."""
     assert supervisor.stdin
     with contextlib.suppress(OSError):
         supervisor.stdin.write(b"s")
         supervisor.stdin.flush()
-        time.sleep(STACKS_S)
+    said: dict[int, str] = {}
+    end = time.monotonic() + STACKS_S
+    while time.monotonic() < end:
+        time.sleep(POLL_S)
+        before, said = said, _rank_logs(job)
+        whole = len(said) == job.mesh.world_size // job.nodes.count and said == before
+        if whole and all(innermost(log) for log in said.values()):
+            return
+
+
+def _rank_logs(job: Job) -> dict[int, str]:
+    """What this machine's ranks have printed."""
+    return rank_logs(job.folder, job.nodes.rank * (job.mesh.world_size // job.nodes.count))
 
 
 def _end(supervisor: "subprocess.Popen[bytes]") -> int | None:

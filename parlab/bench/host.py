@@ -16,12 +16,15 @@ MB = 1e6
 EXCHANGES = 20
 
 
-def reset_peak(device: torch.device) -> None:
-    """Let the peak count from here, where the system can."""
+def reset_peak(device: torch.device) -> bool:
+    """Let the peak count from here; whether the system can."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
+        return True
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
+        return True
+    return False
 
 
 def peak_memory(device: torch.device) -> tuple[float, str]:

@@ -107,6 +107,9 @@ def main(arguments: list[str]) -> int:
 
         job.put("rank", run(job))
         job.progress("done")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)  # torch takes long to take itself apart, and all is written
     except BaseException as error:
         with contextlib.suppress(OSError):
             job.fail(error)

@@ -24,9 +24,7 @@ from parlab.bench.parameters import random_weights
 from parlab.bench.trace import recording
 from parlab.bench.traffic import counting
 from parlab.bench.training import Plan, Read, Trainer
-from parlab.lesson.files import write_whole
 
-REFERENCE = "reference.pt"
 PATIENCE_S = 120.0  # beyond the driver's timeout, so that the driver is the one who blames
 
 
@@ -78,6 +76,8 @@ class Session:
         self.batches = batches(tables)
         self.trainer = Trainer(self.config, self.plan, self.axes, self.read)
         self.shares: list[Tensor] = []
+        self.proof = self._proof()
+        self.peak, self.memory_source, self.peak_is_ours = 0.0, "", True
         self.offset = host.clock_offset()
 
     def document(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Session:
         host.reset_peak(self.device)
         self._steps("warmup", run["warmup"])
         steps = self._steps("measure", run["repeats"])
-        memory, source = host.peak_memory(self.device)
+        self._note_peak()
         trace, traffic = self._trace()
         losses = correctness.total_losses(self.trainer, [float(share) for share in self.shares])
         check_losses(losses)
@@ -93,9 +93,9 @@ class Session:
             "rank": dist.get_rank(), "coordinate": self.axes.coordinate,
             "host": socket.gethostname(), "pid": os.getpid(), "clock_offset_s": self.offset,
             "steps": steps, "trace": trace, "traffic": traffic,
-            "peak_memory_mb": memory, "memory_source": source, "loss": losses,
+            "peak_memory_mb": self.peak, "memory_source": self.memory_source, "loss": losses,
             "parameters": {"count": self._count(), "local_count": self._local_count()},
-            "correctness": self._correctness(),
+            "correctness": self.proof.outcome(losses) if self.proof else None,
         }  # fmt: skip
 
     def _now(self) -> float:
@@ -109,8 +109,22 @@ class Session:
         start = self._now()
         share = self.trainer.step(ids, targets)
         end = self._now()
-        self.shares.append(share)
+        self._ended(share)
         return {"start": start, "end": end}
+
+    def _ended(self, share: Tensor) -> None:
+        """After a step: what is compared with the baseline must not count as its memory."""
+        self.shares.append(share)
+        step = len(self.shares) - 1
+        if self.proof and self.proof.follows(step):
+            self._note_peak()
+            self.proof.after(step)
+            self.peak_is_ours = host.reset_peak(self.device)
+
+    def _note_peak(self) -> None:
+        if self.peak_is_ours:
+            memory, self.memory_source = host.peak_memory(self.device)
+            self.peak = max(self.peak, memory)
 
     def _steps(self, phase: str, count: int) -> list[dict[str, float]]:
         times = []
@@ -127,28 +141,21 @@ class Session:
         self.job.progress("trace", 2, 2)
         ids, targets = self.batches(len(self.shares))
         with counting(self.axes) as counter:
-            self.shares.append(self.trainer.step(ids, targets))
+            share = self.trainer.step(ids, targets)
+        self._ended(share)
         events = sorted(recorder.events, key=lambda event: event["start"])
         return {**times, "events": events}, counter.rows()
 
-    def _correctness(self) -> dict[str, Any] | None:
-        """Three steps from the first weights; the baseline keeps them, a group compares."""
+    def _proof(self) -> correctness.Proof | None:
+        """The baseline keeps what its first steps come to, a group compares; None without one."""
         reference = self.job.content["reference"]
-        baseline = reference is None and self.axes.mesh.world_size == 1
-        if reference is None and not baseline:
+        if reference is None:
+            alone = self.axes.mesh.world_size == 1
+            return correctness.Proof(self.trainer, self.job.folder, keep=True) if alone else None
+        folder = Path(reference)
+        if not (folder / correctness.REFERENCE).is_file():
             return None
-        self.job.progress("correctness", 0, correctness.STEPS)
-        if reference is not None and not (Path(reference) / REFERENCE).is_file():
-            return None
-        self.trainer.load(self.read)
-        dist.barrier()
-        first = [self.batches(number) for number in range(correctness.STEPS)]
-        result = correctness.train(self.trainer, first)
-        if baseline:
-            write_whole(self.job.folder / REFERENCE, lambda path: _save(result, path))
-            return None
-        wanted = torch.load(Path(reference) / REFERENCE, map_location="cpu", mmap=True)
-        return correctness.compare(self.trainer, result, wanted)
+        return correctness.Proof(self.trainer, folder, keep=False)
 
     def _count(self) -> int:
         """Parameters of the whole model, a tied head once."""
@@ -189,12 +196,6 @@ def batches(tables: dict[str, Any]) -> Batches:
     )
     batch = tables["batch"]
     return Batches(tokens, batch["global_batch"], batch["sequence_length"], tables["run"]["seed"])
-
-
-def _save(result: dict[str, Any], path: Path) -> None:
-    """`torch.save` into a file of ours: of its own it does not say why it cannot be written."""
-    with path.open("wb") as file:
-        torch.save(result, file)
 
 
 def _first_on_host(work: Callable[[], Any]) -> Any:

@@ -44,6 +44,11 @@ class TrafficCounter(TorchDispatchMode):  # type: ignore[misc]
         every = (axes.pp, axes.cp, axes.tp, *([axes.ends] if axes.ends else []))
         self.axis_of = {axis.group.group_name: axis for axis in every if axis.size > 1}
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """False: nothing is compiled here, and torch would import its compiler for seconds."""
+        return False
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:

@@ -52,6 +52,7 @@ def main(arguments: list[str]) -> int:
     while child.poll() is None and not stop:
         ready, _, _ = select.select([sys.stdin], [], [], POLL_S)
         if ready and os.read(sys.stdin.fileno(), 1):
+            child.send_signal(signal.SIGSTOP)  # it ends every rank once the first has spoken
             _signal(children(child.pid), signal.SIGABRT)
         else:
             stop = stop or bool(ready)
