@@ -87,8 +87,7 @@ class Session:
         steps = self._steps("measure", run["repeats"])
         self._note_peak()
         trace, traffic = self._trace()
-        losses = correctness.total_losses(self.trainer, [float(share) for share in self.shares])
-        check_losses(losses)
+        losses = self._losses()
         return {
             "rank": dist.get_rank(), "coordinate": self.axes.coordinate,
             "host": socket.gethostname(), "pid": os.getpid(), "clock_offset_s": self.offset,
@@ -118,8 +117,20 @@ class Session:
         step = len(self.shares) - 1
         if self.proof and self.proof.follows(step):
             self._note_peak()
+            self._losses()
             self.proof.after(step)
             self.peak_is_ours = host.reset_peak(self.device)
+
+    def _losses(self) -> list[float]:
+        """Of all steps so far, known to every rank. A collective call.
+
+        Raises:
+            NotFinite: training has diverged.
+        """
+        shares = [float(share) for share in self.shares]
+        losses = correctness.total_losses(self.trainer, shares)
+        check_losses(losses)
+        return losses
 
     def _note_peak(self) -> None:
         if self.peak_is_ours:
