@@ -13,8 +13,8 @@ START = notebooks/04_model_internal_parallel.ipynb
 ARGS =
 
 PY = .venv/bin/python
-# On every core, four at most; tests that share something costly say so by xdist_group.
-PYTEST = $(PY) -m pytest -n auto --maxprocesses=4 --dist=loadgroup
+# Some at a time, since many wait; tests that share something costly say so by xdist_group.
+PYTEST = $(PY) -m pytest --dist=loadgroup
 
 # An active conda or venv, and settings for some other Python, must not leak into ours.
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV
@@ -57,7 +57,7 @@ lab: .venv/ready
 	PATH="$$PWD/.venv/bin:$$PATH" exec $(PY) -m jupyterlab "$$@" $(ARGS)
 
 test: .venv/ready
-	$(PYTEST) $(ARGS)
+	$(PYTEST) -n 3 $(ARGS)
 
 check: lint types parity quick
 
@@ -72,7 +72,7 @@ parity: .venv/ready
 	.venv/bin/parlab build --check
 
 quick: .venv/ready
-	$(PYTEST) -m "not slow and not meshes and not big_class" $(ARGS)
+	$(PYTEST) -n 4 -m "not slow and not meshes and not big_class" $(ARGS)
 
 test-meshes: .venv/ready
 	$(PY) -m pytest -m meshes $(ARGS)

@@ -1,6 +1,10 @@
 """What holds for every test."""
 
+import os
 import signal
+
+# Tests run side by side: with a thread for each core, each would take what another needs.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_sessionstart() -> None:

@@ -1,6 +1,7 @@
 """Every check accepts right answers however they are written, and rejects plausible wrong ones."""
 
 from collections import Counter
+from typing import Any
 
 import matplotlib
 import pytest
@@ -39,23 +40,28 @@ def check(answer: Answer, language: str, path: str) -> str:
     return kernel.run(cell(notebook, f"check-{answer.todo}").source)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("answer", RIGHT, ids=str)
+def in_both_languages(answers: list[Answer]) -> list[Any]:
+    """Each answer in one language quickly, languages in turn, and in the other as a slow test."""
+    return [
+        pytest.param(
+            answer,
+            language,
+            marks=[pytest.mark.slow] if answer.name in WAITING or (place + turn) % 2 else [],
+            id=f"{answer}-{language}",
+        )
+        for place, answer in enumerate(answers)
+        for turn, language in enumerate(LANGUAGES)
+    ]
+
+
+@pytest.mark.parametrize(("answer", "language"), in_both_languages(RIGHT))
 def test_a_right_answer_passes(answer: Answer, language: str) -> None:
     printed = check(answer, language, "<answer>")
     assert printed.startswith(f"✅ TODO {answer.todo} · ")
     assert printed.count("\n") == 1
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize(
-    "answer",
-    [
-        pytest.param(answer, marks=[pytest.mark.slow] if answer.name in WAITING else [])
-        for answer in WRONG
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("answer", "language"), in_both_languages(WRONG))
 def test_a_wrong_answer_is_told_the_rule_and_both_values(answer: Answer, language: str) -> None:
     with pytest.raises(Wrong) as caught:
         check(answer, language, "<answer>")

@@ -316,7 +316,14 @@ def test_levels_stand_apart(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"name": "decision"}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        *(pytest.param(text, marks=pytest.mark.slow) for text in ("[]", "{}", '{"name": "x"}')),
+    ],
+)
 def test_damaged_records_are_named_and_left_alone(tmp_path: Path, content: str) -> None:
     fill(tmp_path, make("G0_tp"), make("G1_pp"))
     (tmp_path / "G1_pp.json").write_text(content)
@@ -365,6 +372,7 @@ def drawn() -> dict[str, Figure]:
     }
 
 
+@pytest.mark.slow
 def test_pictures_can_be_read_and_tell_their_evidence_level() -> None:
     found = []
     with warnings.catch_warnings():
@@ -377,6 +385,7 @@ def test_pictures_can_be_read_and_tell_their_evidence_level() -> None:
     assert found == []
 
 
+@pytest.mark.slow
 def test_a_picture_without_bars_says_why() -> None:
     shown = drawn()
     said = {

@@ -378,17 +378,21 @@ def wrong(**changes: Any) -> dict[str, Any]:
     ],
 )
 def test_a_wrong_training_is_told_with_numbers(
-    tmp_path: Path, change: dict[str, float], dtype: str, said: str
+    change: dict[str, float], dtype: str, said: str
 ) -> None:
     one = wrong(**change)
     one["workload"]["dtype"] = dtype
     found = disagreement(one)
     assert said in found and bool(found) == bool(said)
     assert (f"but {found}" in experiment.summary(one)) == bool(said)
-    fill(tmp_path, make("baseline"), one)
+
+
+def test_a_wrong_training_stands_in_the_report(tmp_path: Path) -> None:
+    bad, right = wrong(largest_gradient_error=0.5), make("G1_pp")
+    fill(tmp_path, make("baseline"), bad, right)
     report(tmp_path, lambda _: None)
     text = (tmp_path / "report.md").read_text("utf-8")
-    assert (f"**G0_tp: {found}**" in text) == bool(said)
+    assert f"**G0_tp: {disagreement(bad)}**" in text and "**G1_pp: its" not in text
 
 
 def test_a_wrong_training_is_not_chosen() -> None:

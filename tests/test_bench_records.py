@@ -293,6 +293,7 @@ def test_a_failed_run_has_no_timeline_and_nothing_is_left_out() -> None:
     assert load_timeline(make("G1_pp", failure=FAILURE), EXAMPLES) is None
 
 
+@pytest.mark.slow
 def test_odd_names_and_sizes_can_be_drawn(tmp_path: Path) -> None:
     odd = {"memory_mb": 0, "bubble_ratio": 0, "communication_ratio": 0}
     for name in GOOD:

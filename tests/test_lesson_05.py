@@ -73,8 +73,14 @@ def solution() -> Kernel:
 # ---------------------------------------------------------------------------- nothing unasked
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("folder", ["notebooks", "solutions", "colab"])
+@pytest.mark.parametrize(
+    ("folder", "language"),
+    [
+        ("notebooks", "zh"),
+        pytest.param("solutions", "en", marks=pytest.mark.slow),
+        pytest.param("colab", "zh", marks=pytest.mark.slow),
+    ],
+)
 def test_run_all_starts_no_process(
     folder: str, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +138,7 @@ def test_commands_are_those_of_the_benchmark(monkeypatch: pytest.MonkeyPatch) ->
     assert "--groups" not in bench_command(experiments[:1], 4, RESULTS)
 
 
+@pytest.mark.slow
 def test_an_illegal_mesh_is_refused_before_anything_starts(tmp_path: Path) -> None:
     command = bench_command([{"name": "G", "mesh": {"pp": 3, "tp": 2, "cp": 1}}], 4, str(tmp_path))
     done = subprocess.run(
