@@ -48,7 +48,7 @@ class Stage(torch.nn.Module):
 
 
 def traced_step(axes, schedule: str, microbatches: int, size: int) -> dict[str, float]:
-    """The ratios of the least disturbed of three traced steps, the shortest, after a warm-up."""
+    """The ratios of the least disturbed of five traced steps, the shortest, after a warm-up."""
     where = owners(schedule, axes.pp.size, 2)
     stages = {i: Stage() for i, owner in enumerate(where) if owner == axes.pp.index}
 
@@ -61,7 +61,7 @@ def traced_step(axes, schedule: str, microbatches: int, size: int) -> dict[str, 
     pipeline = Pipeline(stages, examples, where, schedule, microbatches, loss, axes)
     inputs, targets = torch.zeros(microbatches, size), torch.ones(microbatches, 1)
     pipeline.step(inputs, targets)
-    steps = [measured(lambda: pipeline.step(inputs, targets)) for _ in range(3)]
+    steps = [measured(lambda: pipeline.step(inputs, targets)) for _ in range(5)]
     return min(steps, key=lambda step: step["seconds"])
 
 

@@ -1,5 +1,6 @@
 """A lesson's proof in real processes: it runs, says what went wrong, and leaves nothing behind."""
 
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 from lessons import EVERY, ONCE, ROOT, answered, code_cells, load
 from nbclient import NotebookClient
 
-from parlab.lesson import proof
+from parlab.lesson import proof, proof_rank
 from parlab.lesson.carry import CannotCarry, carried_source
 from parlab.lesson.language import speak
 
@@ -113,7 +114,18 @@ def test_a_learners_error_names_its_line(tmp_path, capsys):
     assert "IndexError" in printed and "double: return [][x + 5]" in printed
 
 
-def test_a_hang_ends_in_time_and_names_the_rank_and_the_line(notebook, tmp_path, capsys):
+def test_a_hang_ends_in_time_and_names_the_rank_and_the_line(
+    notebook, tmp_path, monkeypatch, capsys
+):
+    end = proof._end
+
+    def end_one_after_the_other(process):
+        (folder,) = tmp_path.glob("proof-*")
+        said = {"kind": "RuntimeError", "message": "connection closed by peer", "where": ""}
+        proof_rank.write(folder / "failed-0.json", json.dumps({**said, "time": time.time()}))
+        end(process)
+
+    monkeypatch.setattr(proof, "_end", end_one_after_the_other)
     began = time.monotonic()
     assert run([notebook["double"], notebook["spin"]], "hang", ranks=2, seconds=6) is None
     assert time.monotonic() - began < proof.START_S

@@ -131,7 +131,7 @@ def _watch(folder: Path, ranks: int, seconds: float) -> dict[str, Any] | None:
                 waited = f"{time.monotonic() - began:.1f}"
                 print("   " + say("proof_up", ranks=ranks, seconds=waited), flush=True)
             shown = _show_said(folder, shown)
-        late = process.poll() is None
+        late = time.time() if process.poll() is None else None
     finally:
         _end(process)
     _show_said(folder, shown)
@@ -161,8 +161,14 @@ def _show_said(folder: Path, shown: int) -> int:
 
 
 def _outcome(
-    folder: Path, ranks: int, took: float, limit: float, late: bool
+    folder: Path, ranks: int, took: float, limit: float, late: float | None
 ) -> dict[str, Any] | None:
+    """Says what came of it.
+
+    Args:
+        late: when the time was up, if it was: a rank that fails afterwards does so for having
+            lost another, which was ended first.
+    """
     done = [rank for rank in range(ranks) if (folder / f"done-{rank}").exists()]
     if len(done) == ranks:
         print("✅ " + say("proof_done", seconds=f"{took:.1f}"))
@@ -171,7 +177,9 @@ def _outcome(
     failures = []
     for path in folder.glob("failed-*.json"):
         rank = int(path.stem.rpartition("-")[2])
-        failures.append((rank, json.loads(path.read_text(encoding="utf-8"))))
+        failure = json.loads(path.read_text(encoding="utf-8"))
+        if late is None or failure["time"] <= late:
+            failures.append((rank, failure))
     if failures:
         rank, first = min(failures, key=lambda item: item[1]["time"])
         said = f"{first['kind']}: {first['message']}"
