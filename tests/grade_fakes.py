@@ -90,6 +90,9 @@ class FakeParts:
         kind = rebuilt.notebook.metadata["kind"]
         with self.lock:
             self.runs.append(kind)
+            often = self.runs.count(kind)
+        if kind.startswith("once "):
+            kind = kind.removeprefix("once ") if often == 1 else "right"
         status = (
             kind
             if kind in ("grader_error", "tampered", "timeout", "memory", "kernel_died")

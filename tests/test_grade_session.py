@@ -109,7 +109,17 @@ def test_a_run_that_the_grader_could_not_do_has_no_points_and_is_tried_again(
     for _ in range(2):
         (row,) = grade(exam, parts, given, tmp_path)
         assert row.status == "grader_error" and [todo.share for todo in row.todos] == [None] * 3
-    assert len(parts.runs) == 2
+    assert len(parts.runs) == 4
+
+
+@pytest.mark.parametrize("status", ["tampered", "grader_error", "kernel_died"])
+def test_what_an_honest_answer_never_leads_to_is_believed_when_it_comes_twice(
+    status: str, exam: Exam, parts: FakeParts, tmp_path: Path
+) -> None:
+    given = [submission("once", f"once {status}"), submission("twice", status)]
+    once, twice = grade(exam, parts, given, tmp_path)
+    assert once.status == "ok" and once.notes == (("run_again", {"status": status}),)
+    assert twice.status == status and "run_again" not in dict(twice.notes)
 
 
 def test_where_the_sandbox_s_parent_has_died_no_student_is_blamed(

@@ -124,6 +124,10 @@ NOTES: Mapping[str, tuple[str, str]] = {
         "another submission is called {key} too: both are kept, this one with a number.",
     ),
     # the run
+    "run_again": (
+        "第一次运行的结论是 {status}，再运行一次没有重现：以第二次为准。",
+        "a first run came to {status}, a second did not: the second counts.",
+    ),
     "markers_ignored": (
         "单元 {cell} 里有给检查程序的标记，没有理会。",
         "markers for the checking program in cell {cell} were ignored.",

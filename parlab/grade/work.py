@@ -14,6 +14,9 @@ from parlab.grade.rows import NOT_HANDED_IN
 from parlab.grade.shrink import shrink, size
 from parlab.grade.types import CallOutcome, Note, Rebuilt, Result, RunOutcome, Submission
 
+# What an honest answer never leads to, and what costs everything: believed when it comes twice.
+_TWICE = ("tampered", "grader_error", "kernel_died")
+
 
 class Parts(Protocol):
     """What takes a submission apart and runs it: `real.RealParts`, and fakes in tests."""
@@ -59,7 +62,7 @@ def grade_one(exam: Exam, parts: Parts, submission: Submission) -> Graded:
         notes = (("is_solution", {}), *notes)
     if rebuilt.notebook is None:
         return _row(exam, submission, rebuilt.status or "unreadable", begun, notes)
-    run = parts.run(rebuilt)
+    run = _run(parts, rebuilt)
     calls = {} if run.status == "tampered" else _call_all(exam, parts, rebuilt)
     todos = tuple(
         _todo(exam, parts, rebuilt, run, number, calls.get(number)) for number in exam.functions
@@ -70,6 +73,16 @@ def grade_one(exam: Exam, parts: Parts, submission: Submission) -> Graded:
         raise GraderFailed("; ".join(str(note) for note in notes) or f"run: {run.status}")
     graded = _row(exam, submission, status, begun, notes, todos)
     return replace(graded, peak_memory_mb=run.peak_memory_mb)
+
+
+def _run(parts: Parts, rebuilt: Rebuilt) -> RunOutcome:
+    first = parts.run(rebuilt)
+    if first.status not in _TWICE:
+        return first
+    second = parts.run(rebuilt)
+    if second.status == first.status:
+        return second
+    return replace(second, notes=(*second.notes, ("run_again", {"status": first.status})))
 
 
 def _nothing(exam: Exam, submission: Submission, begun: float) -> Graded:
