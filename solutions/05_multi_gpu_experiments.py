@@ -199,10 +199,10 @@ print({'run': RUN_GPU_EXPERIMENT, 'world_size': WORLD_SIZE,
        'groups': [item['name'] for item in EXPERIMENTS]})
 
 # %% [markdown] lang="zh"
-# 每一组都可以单独在终端里运行（在课程文件夹里）：
+# 每一组都可以单独在终端里运行（在课程文件夹里，先运行 `. .venv/bin/activate`）：
 
 # %% [markdown] lang="en"
-# Each group can also be run by itself in a terminal (in the course's folder):
+# Each group can also be run by itself in a terminal (in the course's folder, after `. .venv/bin/activate`):
 
 # %%
 for item in EXPERIMENTS:
@@ -287,7 +287,7 @@ for record in shown:
 print(table(rows))
 
 # %% [markdown] lang="zh"
-# 三个占比和吞吐并排看。先猜：哪一组的暴露通信最多？4 个进程挤在 2 个核上时，哪一个数最不可信？
+# 气泡、通信和吞吐并排看。先猜：哪一组的暴露通信最多？4 个进程挤在 2 个核上时，哪一个数最不可信？
 
 # %% [markdown] lang="en"
 # Now bubble, communication and throughput side by side. Predict: which group exposes most communication? With 4 processes on 2 cores, which number can be trusted least?
@@ -679,7 +679,7 @@ for name, windows in (('own clocks', own), ('one clock', shared)):
     print(f'{name}: {length} ms from the first start to the last end')
 
 # %% [markdown] lang="zh"
-# 时钟差了几百毫秒，一步只有 100 毫秒：不先对齐时钟，占比全是错的。
+# 时钟差了 0.5 到 1.5 秒，一步只有 0.1 秒：不先对齐时钟，占比全是错的。
 #
 # ### TODO 2：气泡占比与通信占比
 #
@@ -711,7 +711,7 @@ for name, windows in (('own clocks', own), ('one clock', shared)):
 # </details>
 
 # %% [markdown] lang="en"
-# The clocks are hundreds of milliseconds apart, the step is 100 ms long: without aligning the clocks every ratio is wrong.
+# The clocks are 0.5 to 1.5 s apart, the step is 0.1 s long: without aligning the clocks every ratio is wrong.
 #
 # ### TODO 2: bubble ratio and communication ratio
 #
@@ -1272,12 +1272,12 @@ plt.show()
 # %% [markdown] lang="zh"
 # 字节数不依赖机器快慢，它在任何证据等级都算数。G0 的 4 个 rank 都参加每一层的 all-reduce，G2 的每一层只有 2 个 rank 参加；G1 只在阶段之间传激活和它的梯度，少得多。
 #
-# 再看内存。虚线是上限，每个细条是一个 rank。先猜：PP 的哪个 rank 最占内存？
+# 再看内存。虚线是上限，每个细条是一个 rank，从左到右是 rank 0 到 3。先猜：PP 的哪个 rank 最占内存？
 
 # %% [markdown] lang="en"
 # Bytes do not depend on how fast the machine is: they count at every evidence level. In G0 all 4 ranks take part in every layer's all-reduce, in G2 only 2 ranks do for each layer; G1 sends activations and their gradients between stages only, which is far less.
 #
-# Now memory. The dashed line is the limit, each thin bar is a rank. Predict: which rank of PP needs most?
+# Now memory. The dashed line is the limit, each thin bar is a rank, rank 0 to 3 from left to right. Predict: which rank of PP needs most?
 
 # %%
 draw_memory(shown)
@@ -1367,7 +1367,7 @@ for change in ({'communication_ratio': 0.9}, {'bubble_ratio': 0.2}):
 #
 # 先完成题目、通过检查，再看[参考答案](repo:solutions/05_multi_gpu_experiments.ipynb)。
 #
-# 做完了？打开 5.3 的 `RUN_CPU_REHEARSAL`，从头全部运行：下面的每一张图都会换成**你的机器**上的数，由**你的函数**决定。
+# 做完了？打开 5.3 的 `RUN_CPU_REHEARSAL`，从头全部运行：每一张测量图都会换成**你的机器**上的数，由**你的函数**决定。正文说的仍是附带的示例记录：数不一样，就自己照样读一遍。
 #
 # **延伸阅读**
 #
@@ -1381,7 +1381,7 @@ for change in ({'communication_ratio': 0.9}, {'bubble_ratio': 0.2}):
 #
 # Finish the tasks and pass the checks before you look at the [reference solution](repo:solutions/en/05_multi_gpu_experiments.ipynb).
 #
-# Done? Turn on `RUN_CPU_REHEARSAL` in 5.3 and run all from the top: every picture changes to the numbers of **your machine**, and **your functions** decide.
+# Done? Turn on `RUN_CPU_REHEARSAL` in 5.3 and run all from the top: every measured picture changes to the numbers of **your machine**, and **your functions** decide. The text still speaks of the example records: where your numbers differ, read them the same way yourself.
 #
 # **Further reading**
 #

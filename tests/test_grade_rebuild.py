@@ -330,3 +330,13 @@ def test_the_lesson_with_most_functions_is_the_notebooks() -> None:
     both = [code(f"def {name}(): return 1") for name in (NAMES[1], "merge", "head_tail")]
     assert rebuild(encoded({"cells": both, "nbformat": 4}), course).status == "wrong_lesson"
     assert rebuild(encoded({"cells": both[:2], "nbformat": 4}), course).status == "missing_answers"
+
+
+@pytest.mark.parametrize("lesson", ["02", "05"])
+def test_a_switch_that_the_lesson_says_to_turn_on_is_no_edit(lesson: str) -> None:
+    course = load_course(ROOT, lesson)
+    book = exercise(course=course)
+    for cell in book["cells"]:
+        cell["source"] = re.sub(r"(?m)^(RUN_\w+) = False", r"\1 = True", text_of(cell))
+    assert book != exercise(course=course)
+    assert "cells_edited" not in keys(rebuild(encoded(book), course))

@@ -120,9 +120,17 @@ def load_course(root: Path, name: str) -> Course:
     )
 
 
+_SWITCH = re.compile(r"^(RUN_[A-Z_]+ = )True\b", re.MULTILINE)
+
+
 def plain_text(source: str) -> str:
-    """A cell's text without blanks at line ends and blank lines around it: what editors change."""
-    return "\n".join(line.rstrip() for line in source.split("\n")).strip("\n")
+    """A cell's text without what editors and lessons change.
+
+    Without blanks at line ends and blank lines around it, and with every switch off that a lesson
+    tells its learner to turn on, such as ``RUN_PROOF``.
+    """
+    text = "\n".join(line.rstrip() for line in source.split("\n")).strip("\n")
+    return _SWITCH.sub(r"\1False", text)
 
 
 def _books(folder: Path, name: str) -> dict[str, NotebookNode]:

@@ -60,7 +60,10 @@ def _run(request: Request, warm: Callable[[], Warm], say: Say) -> bool:
     collection = collect(request.submissions, course, request.roster)
     request.out.mkdir(parents=True, exist_ok=True)
     keep_lesson(request.out, course.name)
-    count = len(collection.submissions)
+    count = sum(
+        one.problem is None or one.problem[0] != rows.NOT_HANDED_IN
+        for one in collection.submissions
+    )
     if collection.roster and collection.roster.kind == "list":
         say(_list_of(request.roster, collection.roster, chinese))
     say(f"{count} 份提交 · {course.name}" if chinese else f"{count} submissions · {course.name}")

@@ -26,12 +26,7 @@ def draw_products() -> None:
     _matrix(left, 14.5, 1, 5, 2.6, "columns", "Y", "rank r: columns")
     _matrix(right, 0, 1, 5, 2.6, "columns", "X", "rank r: columns")
     _matrix(right, 7, 0, 5, 5, "rows", "A", "rank r: rows")
-    for rank in range(RANKS):
-        _tile(right, 15.8, 3.9 - 1.3 * rank, 3, 1.1, rank)
-        if rank:
-            right.text(15.2, 4.45 - 1.3 * rank, "+", ha="center", va="center", fontsize=NORMAL)
-    _letter(right, 17.3, 5.5, "Y")
-    right.text(17.3, -0.8, "rank r: a summand", ha="center", va="top", fontsize=SMALL, color=INK)
+    _summands(right, 14.3, 2.4, 5, 2.6)
     for panel in panels:
         panel.text(6, 2.4, "·", ha="center", va="center", fontsize=18, color=INK)
         panel.text(13.4, 2.4, "=", ha="center", va="center", fontsize=14, color=INK)
@@ -50,6 +45,20 @@ def _matrix(
             _everywhere(panel, x, y, width, height)
     _letter(panel, x + width / 2, 5.5, name)
     panel.text(x + width / 2, -0.8, says, ha="center", va="top", fontsize=SMALL, color=INK)
+
+
+def _summands(panel: Axes, x: float, y: float, width: float, height: float) -> None:
+    """One sheet a rank, each as large as Y, one upon the other."""
+    for rank in range(RANKS):
+        left, low = x + 0.5 * rank, y - 0.8 * rank
+        sheet = Rectangle((left, low), width, height, facecolor=SHADES[rank], edgecolor="white")
+        panel.add_patch(sheet)
+        panel.text(left + 0.5, low + height - 0.4, str(rank) if rank == 0 else f"+ {rank}",
+                   ha="left", va="center", fontsize=SMALL, color=_ON[rank])  # fmt: skip
+    middle = x + 0.25 * (RANKS - 1) + width / 2
+    _letter(panel, middle, 5.5, "Y")
+    says = "rank r: a summand"
+    panel.text(middle, -0.8, says, ha="center", va="top", fontsize=SMALL, color=INK)
 
 
 def _letter(panel: Axes, x: float, y: float, name: str) -> None:

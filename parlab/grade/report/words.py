@@ -21,10 +21,11 @@ _WORDS: dict[str, tuple[str, str]] = {
         "not judged: its cases depend on a rule above that is not met",
     ),
     "how_points": (
-        "每条规则后面是做对的用例数和这条规则的分：用例全对才得这条的分，错一个就不得；"
+        "每条规则后面是做对的用例数和这条规则的分：用例全对才得这条的分，错一个就不得，没有评的（–）也不得；"
         "各条得到的分加起来就是这个 TODO 的分。",
         "after each rule stand its cases that came out right and its points: a rule earns its "
-        "points when all of its cases are right, and none otherwise; a TODO's points are the sum.",
+        "points when all of its cases are right, and none otherwise, nor where it was not judged "
+        "(–); a TODO's points are the sum.",
     ),
     "stopped": (
         "被停下的 TODO 不得分，不管下面哪些规则做对了。",
