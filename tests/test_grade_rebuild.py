@@ -340,3 +340,44 @@ def test_a_switch_that_the_lesson_says_to_turn_on_is_no_edit(lesson: str) -> Non
         cell["source"] = re.sub(r"(?m)^(RUN_\w+) = False", r"\1 = True", text_of(cell))
     assert book != exercise(course=course)
     assert "cells_edited" not in keys(rebuild(encoded(book), course))
+
+
+SEVEN = {
+    "filled by a call": ("T = {}\ndef fill(t):\n    t['f'] = 7\nfill(T)", "T['f']"),
+    "changed by a library": ("import heapq\nH = [9, 7]\nheapq.heapify(H)", "H[0]"),
+    "set by setattr": ("class Box: pass\nBOX = Box()\nsetattr(BOX, 'x', 7)", "BOX.x"),
+    "registered": (
+        "REG = {}\ndef register(n):\n    def deco(f):\n        REG[n] = f\n        return f\n"
+        "    return deco\n\n@register('f')\ndef g():\n    return 7",
+        "REG['f']()",
+    ),
+    "dispatched": (
+        "from functools import singledispatch\n@singledispatch\ndef go(x):\n    return 0\n\n"
+        "@go.register(dict)\ndef _(x):\n    return 7",
+        "go({})",
+    ),
+    "by a subclass": (
+        "REG = []\nclass Base:\n    def __init_subclass__(cls):\n        REG.append(7)\n\n"
+        "class One(Base):\n    pass",
+        "REG[0]",
+    ),
+    "a global": ("def init():\n    global W\n    W = 7\n\ninit()", "W"),
+    "through another": (
+        "def put():\n    global W\n    W = 7\n\ndef init():\n    put()\n\ninit()", "W"
+    ),
+    "a name of Python's": ("def round(x):\n    return 7", "round(1)"),
+    "Python's own name": ("sum = 0\nfor i in (1, 2):\n    sum = sum + i", "sum([3, 4])"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SEVEN)
+def test_what_an_answer_needs_comes_with_it_however_it_came_about(case: str) -> None:
+    helper, value = SEVEN[case]
+    book = answered()
+    put_answer(book, 1, NAMES[1], f"def {NAMES[1]}(config):\n    return {value}")
+    book["cells"].insert(find(book, "# TODO 1 ·"), code(helper))
+    source, helpers = call_sources(rebuild(encoded(book), COURSE), COURSE, 1)
+    kernel = Kernel()
+    for text in (*helpers, source):
+        kernel.run(text)
+    assert kernel[NAMES[1]]({}) == 7

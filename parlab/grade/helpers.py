@@ -1,11 +1,11 @@
 """What else of a student's notebook an answer needs: functions, constants, imports, settings.
 
 The rule: a statement is a *helper* where it binds a name that an answer uses, directly or through
-other helpers, or changes such a value in place; imports and library settings
-(``torch.manual_seed(0)``) count too. It stands before the first TODO that needs it, in the
-student's own order. Of an edited course cell only what the pristine cell does not have can be a
-helper. Everything else of the student's own cells is *scratch*: it stays where it was, and nothing
-that is scored depends on it.
+other helpers, or changes such a value in place, itself or through what it calls; imports and
+library settings (``torch.manual_seed(0)``) count too. It stands before the first TODO that needs
+it, in the student's own order. Of an edited course cell only what the pristine cell does not have
+can be a helper. Everything else of the student's own cells is *scratch*: it stays where it was, and
+nothing that is scored depends on it.
 """
 
 import ast
@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from parlab.grade.clean import parse_code
 from parlab.grade.course import Course
-from parlab.grade.names import ANY, Piece, joined, pieces
+from parlab.grade.names import ANY, BUILTINS, Definition, Piece, effects, joined, pieces
 from parlab.grade.reading import CodeCell
 from parlab.grade.todos import Answer, without_marker
 
@@ -70,21 +70,47 @@ def needed(
     """
     usable = [item for item in pool if item.answer != todo or todo is None]
     tasks = frozenset(functions)
+    reach = _reach(usable)
+    hidden = BUILTINS - reach.keys()  # what the student has defined anew is the student's own
     imported = {name for item in usable if item.piece.is_import for name in item.piece.binds}
     chosen: set[int] = set()
-    names = set(wanted)
+    names = set(wanted) - hidden
     data: set[str] = set()
     while True:
         before = len(chosen)
         for number, item in enumerate(usable):
             piece = item.piece
-            if number in chosen or not _serves(piece, names, data, tasks, imported):
+            if number in chosen:
+                continue
+            if not (
+                _serves(piece, names, data, tasks, imported)
+                or not piece.at_once & tasks
+                and any(reach.get(name, set()) & (names | data) for name in piece.at_once)
+            ):
                 continue
             chosen.add(number)
-            names |= piece.takes
+            names |= piece.takes - hidden
             data |= piece.binds - imported
         if len(chosen) == before:
             return [usable[number] for number in sorted(chosen)]
+
+
+def _reach(pool: Sequence[Loose]) -> dict[str, set[str]]:
+    """Function or class → what calling it may bind or change, through what it calls as well."""
+    found: dict[str, set[str]] = {}
+    calls: dict[str, set[str]] = {}
+    for item in pool:
+        for node in item.piece.nodes:
+            if isinstance(node, Definition):
+                found.setdefault(node.name, set()).update(effects(node))
+                calls.setdefault(node.name, set()).update(item.piece.takes)
+    while True:
+        before = sum(map(len, found.values()))
+        for name, own in found.items():
+            for other in calls[name] & found.keys():
+                own |= found[other]
+        if sum(map(len, found.values())) == before:
+            return found
 
 
 def source_of(found: Sequence[Loose]) -> list[str]:
@@ -109,12 +135,17 @@ def _serves(
     if piece.binds & names:
         return True
     if piece.is_import:
-        return ANY in piece.binds
+        return ANY in piece.binds or _is_future(piece)
     if piece.at_once & tasks:
         return False
     if piece.is_setting:
         return bool(piece.changes) and piece.changes <= imported | _MODULES
     return bool(piece.changes & data)
+
+
+def _is_future(piece: Piece) -> bool:
+    """``from __future__ import …``, which counts for every cell below it."""
+    return any(getattr(node, "module", "") == "__future__" for node in piece.nodes)
 
 
 # What a lesson's set-up cell, or everyone's habit, has imported under these names.

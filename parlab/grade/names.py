@@ -24,10 +24,11 @@ class Piece:
     Attributes:
         source: the lines.
         binds: names that running it binds at module level (``ANY`` for a star import).
-        takes: module-level names that it, or a function in it, reads.
+        takes: module-level names that it, or a function in it, reads, built-in ones too.
         at_once: those of ``takes`` that are read when the piece runs, not when a function in it is
             called.
-        changes: names whose value it changes in place: ``x[...] = ``, ``x.y = ``, ``x.append()``.
+        changes: names whose value it changes in place: ``x[...] = ``, ``x.y = ``, ``x.append()``,
+            or may change: ``fill(x)``, ``@x.register``.
         is_setting: whether it sets up an imported module.
         is_import: whether it only imports.
     """
@@ -109,8 +110,8 @@ def _piece(source: str, nodes: list[ast.stmt]) -> Piece:
     return Piece(
         source,
         frozenset(binds),
-        frozenset((_taken(source, nodes) | at_once) - BUILTINS - {""}),
-        frozenset(at_once - BUILTINS - {""}),
+        frozenset((_taken(source, nodes) | at_once) - {""}),
+        frozenset(at_once - {""}),
         frozenset(changes),
         all(_is_setting(node) for node in nodes),
         all(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes),
@@ -161,7 +162,9 @@ def _bound_by(node: ast.stmt) -> set[str]:
 
 def _changed_by(node: ast.stmt) -> set[str]:
     """Names whose value the statement changes: stores below them, or calls one of their methods."""
-    found = set()
+    found = {_root(decorator) for decorator in getattr(node, "decorator_list", ())}
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        found |= _handed_over(node.value)
     for part in _own_parts(node):
         if isinstance(part, ast.Attribute | ast.Subscript) and isinstance(
             part.ctx, ast.Store | ast.Del
@@ -172,6 +175,24 @@ def _changed_by(node: ast.stmt) -> set[str]:
         elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
             found.add(_root(part.func))
     return found - {""}
+
+
+def _handed_over(call: ast.Call) -> set[str]:
+    """What a call whose result nobody keeps may have been made to change."""
+    if _root(call.func) in BUILTINS - {"setattr", "delattr"}:
+        return set()
+    return {_root(part) for part in (*call.args, *(keyword.value for keyword in call.keywords))}
+
+
+def effects(definition: ast.stmt) -> set[str]:
+    """Names that running a function's or a class's body may bind or change at module level."""
+    found: set[str] = set()
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Global):
+            found |= set(node.names)
+        elif isinstance(node, ast.stmt):
+            found |= _changed_by(node)
+    return found
 
 
 def _own_parts(node: ast.stmt) -> Iterator[ast.AST]:
