@@ -7,13 +7,15 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pytest
 from sandboxed import (
+    CASES,
     EXPECTED,
     RIGHT,
+    SETUP,
     TIGHT,
     Case,
     call,
@@ -26,6 +28,7 @@ from sandboxed import (
 )
 
 from parlab.grade import calls
+from parlab.grade.calls import call_answer
 from parlab.grade.forkserver import Connection
 from parlab.grade.limits import Limits
 from parlab.grade.sandbox import linux
@@ -291,3 +294,43 @@ def test_other_todos_come_from_the_solution_and_stay_out_of_sight(context: RunCo
 
 def test_the_exercise_is_one_notebook() -> None:
     assert len(exercise(RIGHT).cells) == 3
+
+
+@dataclass(frozen=True)
+class Timed(Case):
+    """A case whose CPU time is limited."""
+
+    seconds: float = 0.4
+
+
+BURN = "    end = time.process_time() + {}\n    while time.process_time() < end: pass\n"
+
+
+@pytest.mark.parametrize("off", ["signal.setitimer(signal.ITIMER_PROF, 0)", "pass"])
+def test_the_cpu_time_of_a_call_is_counted_from_outside(off: str, context: RunContext) -> None:
+    source = (
+        f"# TODO 1 · double\nimport signal, time\ndef double(x):\n    {off}\n{{}}    return 2 * x"
+    )
+    quick = call(source.format(BURN.format(0.1)), context, [Timed((7,)), Timed((8,))])
+    assert quick.results == (("value", 14), ("value", 16))
+    slow = call(source.format(BURN.format(1.0)), context, [Timed((7,)), Timed((8,))])
+    assert slow.results == (("missing", "slow", ""),) * 2 and slow.status == "timeout"
+
+
+@pytest.mark.parametrize(
+    "below",
+    ["print(double())", "display(double)", "get_ipython().run_line_magic('pdb', 'off')",
+     "import asyncio\nawait asyncio.sleep(0)", "print(In, Out, _)", "raise SystemExit"],
+)  # fmt: skip
+def test_what_a_notebook_has_and_what_fails_below_the_function_is_no_matter(
+    below: str, context: RunContext
+) -> None:
+    assert call(f"{RIGHT}\n{below}", context).results == EXPECTED
+
+
+def test_a_future_feature_counts_for_the_cells_below(warm: Warm) -> None:
+    answer = RIGHT.replace("(x)", "(x: Unknown) -> Other")
+    helpers = [SETUP, "from __future__ import annotations"]
+    context = RunContext(warm, TIGHT)
+    assert call_answer(1, "double", answer, helpers, CASES, context).results == EXPECTED
+    assert call_answer(1, "double", answer, [SETUP], CASES, context).results != EXPECTED

@@ -16,6 +16,8 @@ from parlab.grade.types import Result
 from parlab.grade.warm import RunContext
 
 _ASKS = 2000  # how often one case may call another TODO's function
+SLOW: Result = ("missing", "slow", "")  # a call has used up its CPU time
+_BEYOND = 1.25  # a call that goes on so far beyond its CPU time has switched off what ends it
 
 
 class Case(Protocol):
@@ -134,7 +136,10 @@ class Session:
             SandboxLost: it ended instead.
         """
         seconds = getattr(case, "seconds", None)
+        before = self._sandbox.cpu_seconds() if seconds else 0.0
         word = self._exchange(case.call, plain.tag(case.arguments), others, seconds)
+        if seconds and self._sandbox.cpu_seconds() - before > _BEYOND * seconds:
+            return SLOW
         try:
             return _result(word)
         except plain.PlainError as error:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from parlab.grade import plain
-from parlab.grade.calling import Answer, SandboxLost, Session
+from parlab.grade.calling import SLOW, Answer, SandboxLost, Session
 from parlab.grade.calling import Case as PlainCase
 from parlab.grade.limits import Limits
 from parlab.grade.ranks import Ranks
 from parlab.grade.types import CallOutcome, Result
 from parlab.grade.warm import RunContext
-from parlab.grade.wire import SLOW, TooMuch, Wire
+from parlab.grade.wire import TooMuch, Wire
 
 _SLOW = 2  # so many calls that do not end in time, and no more are made
 _NO_MEMORY = ("MemoryError", "can't allocate memory", "not enough memory")

@@ -3,7 +3,8 @@
 A client connects to its Unix socket and sends one line of JSON, with file descriptors if need be.
 The child lives as long as the connection: who hangs up, or dies, has it killed. On the connection
 the server answers ``{"started": pid}`` and, when everything that the child began is dead,
-``{"ended": …}``. A client may send ``{"signal": number}``.
+``{"ended": …}``. A client may send ``{"signal": number}``, or ``{"ask": "cpu"}``, which is
+answered ``{"cpu": seconds}``.
 """
 
 import contextlib
@@ -30,6 +31,10 @@ class Child(ABC):
     @abstractmethod
     def look(self) -> None:
         """Called every `_TICK` seconds: kills the child if it uses too much."""
+
+    @abstractmethod
+    def cpu_seconds(self) -> float:
+        """What it and all that it began have used so far."""
 
     @abstractmethod
     def kill(self) -> None:
@@ -118,7 +123,11 @@ class ForkServer:
             return
         for line in text.splitlines():
             with contextlib.suppress(ValueError, KeyError, ProcessLookupError):
-                number = int(json.loads(line)["signal"])
+                word = json.loads(line)
+                if "ask" in word:
+                    _send(connection, {"cpu": child.cpu_seconds()})
+                    continue
+                number = int(word["signal"])
                 child.kill() if number == signal.SIGKILL else os.kill(child.pid, number)
 
     def _reap(self) -> None:
@@ -160,6 +169,7 @@ class Connection:
 
     def __init__(self, path: str, request: dict[str, Any], fds: tuple[int, ...] = ()) -> None:
         self.ended: dict[str, Any] | None = None
+        self._cpu: float | None = None
         self._buffer = b""
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -204,7 +214,18 @@ class Connection:
             word = json.loads(line)
             self.pid = word.get("started", self.pid)
             self.ended = word.get("ended", self.ended)
+            self._cpu = word.get("cpu", self._cpu)
         return True
+
+    def cpu_seconds(self) -> float:
+        """CPU time of the child and of all that it began, as the server sees it; 0 at its end."""
+        self._cpu = None
+        with contextlib.suppress(OSError):
+            self._socket.sendall(json.dumps({"ask": "cpu"}).encode() + b"\n")
+        end = time.monotonic() + 60
+        while self._cpu is None and self.ended is None and self._listen(end):
+            pass
+        return self._cpu or 0.0
 
     def signal(self, number: int) -> None:
         """Sends a signal to the child, if it lives."""

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from parlab.grade import plain
+from parlab.grade.calling import SLOW
 from parlab.grade.plain import PlainError
 from parlab.grade.ranks import Ranks
 from parlab.grade.types import Result
@@ -23,7 +24,6 @@ _OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "shift")
 _AT_REST = ("done", "raised", "not_plain", "stopped", "missing")
 _ACCOUNT = {"grad", "peak", "scores", "held", "copied", "stuck"}
 _MESSAGES = 5000  # of all ranks in one case
-SLOW: Result = ("missing", "slow", "")  # a rank has used up its CPU time
 _STOPS = 20  # how often a rank is told that the run is over
 
 

@@ -65,6 +65,10 @@ class Sandbox(forkserver.Child):
         if held > allowed:
             self._stop("memory")
 
+    def cpu_seconds(self) -> float:
+        """Of all its processes, so far."""
+        return sum(process.cpu for process in watch.members(self.pid, watch.processes()))
+
     def kill(self) -> None:
         """The first process of a pid namespace takes all the others with it."""
         if self._scratch is not None:  # no namespace: everything that descends from it
