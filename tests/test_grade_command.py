@@ -39,9 +39,21 @@ def test_limits_stand_over_the_defaults() -> None:
     assert limits.wall_seconds == Limits().wall_seconds
 
 
-@pytest.mark.parametrize("text", ["memory=1", "memory_mb", "memory_mb=x", "memory_mb=-1"])
-def test_limits_that_are_none_are_refused(text: str) -> None:
-    with pytest.raises(BadOption, match="NAME of cpu_seconds"):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("memory=1", "NAME of cpu_seconds"),
+        ("memory_mb", "NAME of cpu_seconds"),
+        ("memory_mb=x", "NAME of cpu_seconds"),
+        ("memory_mb=nan", "NAME of cpu_seconds"),
+        ("memory_mb=-1", "memory_mb=-1: a whole number from 1 to 1000000"),
+        ("processes=0.5", "processes=0.5: a whole number from 1 to 1000000"),
+        ("memory_mb=1e30", "memory_mb=1e30: a whole number from 1 to 1000000"),
+        ("cell_seconds=1e19", "cell_seconds=1e19: a number from 0.1 to 1000000"),
+    ],
+)
+def test_limits_that_are_none_are_refused(text: str, said: str) -> None:
+    with pytest.raises(BadOption, match=said):
         parse_limits(text)
 
 

@@ -427,6 +427,37 @@ def test_a_table_for_several_lessons_gives_each_its_own(tmp_path: Path) -> None:
         corrected(tmp_path, "student,lesson,item,points\na,four,1,9")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("student,item,points,课\na,1,9,04", "csv:1: column '课': the first line must be student"),
+        ("student,item,points,lesson,lesson\na,1,9,04,03", "csv:1: column 'lesson'"),
+        ('student,item,points,reason\na,1,9,"half\nb,1,9,x', "quotation mark that is not closed"),
+        ("student,item,points\na,1," + "9" * 200_000, "field larger than field limit"),
+    ],
+    ids=["misnamed", "twice", "open quote", "huge"],
+)
+def test_a_table_that_would_be_misread_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(corrections.BadCorrections, match=said):
+        corrected(tmp_path, text)
+
+
+def test_a_folder_is_no_table_and_an_empty_line_above_is_none(tmp_path: Path) -> None:
+    with pytest.raises(corrections.BadCorrections, match="give a CSV file"):
+        corrections.read(tmp_path, POINTS, LESSON)
+    (found,) = corrected(tmp_path, "\nstudent,item,points,lesson\na,1,9,4.0")
+    assert (found.line, found.points) == (3, 9.0)
+
+
+def test_of_two_lines_for_one_student_the_later_counts_whatever_they_call_him(
+    tmp_path: Path,
+) -> None:
+    manual = corrected(tmp_path, "student,item,points,reason\nw1,1,5,first\nWang,1,30,second")
+    found, lost = corrections.by_student(manual, {"w1": "Wang"})
+    assert [one.reason for one in found["w1"]] == ["second"]
+    assert [one.reason for one in lost] == ["first"]
+
+
 def test_no_file_and_an_empty_table_are_no_corrections(tmp_path: Path) -> None:
     assert corrections.read(tmp_path / "none.csv", POINTS, LESSON) == []
     assert corrected(tmp_path, "\ufeff" + corrections.template()) == []

@@ -54,27 +54,37 @@ def read(path: Path, points: Mapping[int, float], lesson: str) -> list[Correctio
     Raises:
         BadCorrections: lines cannot be used; all of them are named.
     """
-    if not path.is_file():
+    if not path.exists():
         return []
-    rows = list(_rows(path))
+    try:
+        rows = [(line, row) for line, row in _rows(path) if any(cell.strip() for cell in row)]
+    except OSError as error:
+        raise BadCorrections(f"{path}: {error.strerror}: give a CSV file") from None
+    except csv.Error as error:
+        raise BadCorrections(
+            f"{path}: no table ({error}): look for a quotation mark that is not closed"
+        ) from None
     if not rows:
         return []
     header = [cell.strip().lower() for cell in rows[0][1]]
     missing = [name for name in COLUMNS[:3] if name not in header]
-    if missing:
+    known = (*COLUMNS, OF_LESSON)
+    odd = [name for name in header if name and (name not in known or header.count(name) > 1)]
+    if missing or odd:
+        said = f"no column {', '.join(missing)}" if missing else f"column {odd[0]!r}"
         raise BadCorrections(
-            f"{path}:1: no column {', '.join(missing)}: the first line must be {','.join(COLUMNS)}"
+            f"{path}:{rows[0][0]}: {said}: the first line must be {','.join(COLUMNS)}, with "
+            f"{OF_LESSON} beside them where the table serves several lessons"
         )
     found: list[Correction] = []
     problems: list[tuple[int, str]] = []
     for line, row in rows[1:]:
-        if any(cell.strip() for cell in row):
-            cells = dict(zip(header, [cell.strip() for cell in row], strict=False))
-            try:
-                if _is_of(lesson, path, line, cells):
-                    found.append(_correction(path, line, cells, points))
-            except BadCorrections as problem:
-                problems.append((line, str(problem)))
+        cells = dict(zip(header, [cell.strip() for cell in row], strict=False))
+        try:
+            if _is_of(lesson, path, line, cells):
+                found.append(_correction(path, line, cells, points))
+        except BadCorrections as problem:
+            problems.append((line, str(problem)))
     problems += _doubles(path, found)
     if problems:
         raise BadCorrections("\n".join(text for _, text in sorted(problems)))
@@ -91,7 +101,7 @@ def by_student(
     names: Mapping[str, str],
     others: Mapping[str, Iterable[str]] = MappingProxyType({}),
 ) -> tuple[dict[str, list[Correction]], list[Correction]]:
-    """The corrections of each student key, and those that fit nobody or several.
+    """The corrections of each student key, and those that fit nobody or several, or do not count.
 
     Args:
         names: student key → name for people.
@@ -105,10 +115,12 @@ def by_student(
     for correction in corrections:
         word = correction.student
         fits = [word] if word in names else keys.get(word) or spare.get(word, [])
-        if len(fits) == 1:
-            found.setdefault(fits[0], []).append(correction)
-        else:
+        if len(fits) != 1:
             lost.append(correction)
+            continue
+        own = found.setdefault(fits[0], [])
+        lost += [one for one in own if one.item == correction.item]  # the later line counts
+        own[:] = [*(one for one in own if one.item != correction.item), correction]
     return found, lost
 
 
@@ -133,7 +145,7 @@ def _rows(path: Path) -> Iterable[tuple[int, list[str]]]:
             raise BadCorrections(f"{path}: neither UTF-8 nor GB18030: save it as UTF-8") from None
     first = text.split("\n", 1)[0]
     separator = max(",;\t", key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     for row in reader:
         yield reader.line_num, row
 
@@ -141,7 +153,7 @@ def _rows(path: Path) -> Iterable[tuple[int, list[str]]]:
 def _is_of(lesson: str, path: Path, line: int, cells: Mapping[str, str]) -> bool:
     """Whether a line is for this lesson; a spreadsheet makes 4 of 04."""
     said = cells.get(OF_LESSON, "")
-    number = re.match(r"(\d+)(?:_|$)", said)
+    number = re.match(r"(\d+)(?:_|\.0*$|$)", said)
     if said and not number:
         raise BadCorrections(f"{path}:{line}: lesson {said!r}: write its number, as {lesson[:2]}")
     return number is None or int(number[1]) == int(lesson[:2])

@@ -142,10 +142,11 @@ def _lost(path: Path, lost: Sequence[corrections.Correction], chinese: bool) -> 
     shown = ", ".join(f"{show_name(one.student)} ({one.line})" for one in lost[:_SHOWN])
     shown += " …" if len(lost) > _SHOWN else ""
     return [
-        f"{path}：{len(lost)} 条改分没有用上，找不到这个学生，或者有几个（括号里是行号）：{shown}"
+        f"{path}：{len(lost)} 条改分没有用上：找不到这个学生，或者有几个，或者后面又改了一次"
+        f"（括号里是行号）：{shown}"
         if chinese
-        else f"{path}: {len(lost)} not applied, since the student (line) fits nobody or several: "
-        f"{shown}"
+        else f"{path}: {len(lost)} not applied, since the student (line) fits nobody or several, "
+        f"or a later line says otherwise: {shown}"
     ]
 
 

@@ -7,6 +7,8 @@ from dataclasses import fields, replace
 from parlab.grade.limits import Limits
 
 FULL = 100.0
+_LEAST = {False: 0.1, True: 1}  # of a limit in seconds, and of one that is a whole number
+_MOST = 1e6
 
 
 class BadOption(Exception):
@@ -102,8 +104,11 @@ def parse_limits(text: str) -> Limits:
             value = float(number)
         except ValueError:
             value = math.nan
-        if name not in known or not 0 < value < math.inf:
+        if name not in known or math.isnan(value):
             raise BadOption(f"--limits {part}: write NAME=NUMBER with a NAME of {', '.join(known)}")
-        whole = type(getattr(limits, name)) is int and value == int(value)
+        whole = known[name] is int
+        if not _LEAST[whole] <= value <= _MOST or (whole and value != int(value)):
+            kind = "a whole number" if whole else "a number"
+            raise BadOption(f"--limits {part}: {kind} from {_LEAST[whole]} to {_MOST:.0f}")
         limits = replace(limits, **{name: int(value) if whole else value})  # type: ignore[arg-type]
     return limits
