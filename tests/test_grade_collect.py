@@ -624,3 +624,40 @@ def test_a_number_is_known_as_the_platform_s_whose_it_is(tmp_path: Path) -> None
     assert (person.platform, person.number, person.fields["number"]) == (
         "canvas", "71", "Participant 7",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"),
+    [
+        ("王伟_04", (0,)),
+        ("王伟04作业", (0,)),
+        ("04_wang_wei", ()),
+        ("Ann Li - lesson 04", (2,)),
+        ("LiAnn_04", (2,)),
+        ("Joann Linden_04", ()),
+        ("hw_1002_v2", (1,)),
+        ("王伟_1002", (0, 1)),
+        ("李娜_1002", (1,)),
+        ("Zoë Müller (2)", (3,)),
+    ],
+)
+def test_a_name_within_another_s_is_nobody_s(name: str, fits: tuple[int, ...]) -> None:
+    found = parse_roster("学号,姓名\n1001,王伟\n1002.0,李娜\n1003,Ann Li\n1004,Zoe Muller")
+    assert found.match(name) == fits and not found.is_guess(name)
+
+
+def test_a_chinese_name_within_a_word_is_a_guess_that_is_told() -> None:
+    found = parse_roster("学号,姓名\n1001,王伟\n1002,李娜")
+    assert found.match("王伟明_04") == (0,) and found.is_guess("王伟明_04")
+
+
+def test_a_title_above_the_columns_is_no_student() -> None:
+    found = parse_roster("2026 春季,,\n学号,姓名,邮箱\n2023001,王伟,w@x.cn")
+    assert [entry.display for entry in found.entries] == ["王伟"]
+    assert found.match("2023001") == (0,)
+
+
+def test_a_quotation_mark_that_is_not_closed_costs_nobody(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text('学号,姓名\n1001,"王伟\n1002,李娜\n', encoding="utf-8")
+    with pytest.raises(RosterUnreadable, match="is no table: unexpected end of data"):
+        load_roster(tmp_path / "r.csv")

@@ -30,6 +30,11 @@ NOTES_IN: dict[str, tuple[str, str]] = {
         "名单里找不到 {name}：请核对姓名，或手工填写成绩。",
         "{name} is not on the roster: check the name, or enter the grade by hand.",
     ),
+    "roster_guessed": (
+        "{name} 里有 {taken} 这个名字，就当作他；如果是别人，请改名后再批改一次。",
+        "{name} holds the name {taken} and was taken for that student; if it is somebody else's, "
+        "rename it and grade again.",
+    ),
     "roster_ambiguous": (
         "名单里有几位可能是 {name}：{candidates}。没有猜，请手工核对。",
         "Several on the roster may be {name}: {candidates}. Nothing was guessed; check by hand.",

@@ -9,8 +9,9 @@ A submission is matched by the first of these that finds someone:
 1. the LMS's own number (Moodle's participant, Canvas's ID);
 2. login, student number or e-mail address, whole;
 3. the name, whole: upper and lower case, accents, blanks and the order of its parts do not matter;
-4. a login, number or name that stands within the file's or folder's name (numbers, the LMS's own
-   too, from four digits on).
+4. a login, number or name that stands as words of its own in the file's or folder's name (numbers,
+   the LMS's own too, from four digits on); where number and name are not one student's: both;
+5. a name in a script without blanks that is part of a word: a guess, which is told.
 
 A first line with none of the columns is a student too where the rest is like it: a list of names or
 numbers. Row numbers are nobody's. What has other columns, or is no such list, is refused.
@@ -36,9 +37,11 @@ from parlab.grade.lists import (
     without_count,
 )
 from parlab.grade.person_names import in_order, name_forms, plain, together
+from parlab.grade.roster_match import guess, match_words
 
 _MAX_BYTES = 10 * 2**20
 _MAX_ROWS = 20_000
+_TITLES = 5  # rows among which the one that names the columns is looked for
 _FIELDS = {
     "number": ("identifier", "标识符", "识别符", "識別碼", "identifiant", "id", "canvas user id",
                "lms_user_id", "编号"),
@@ -112,7 +115,14 @@ class Roster:
             found = [i for i, entry in enumerate(self.entries) if entry.number == number]
             if found:
                 return tuple(found)
-        return self.match_whole(name) or self._match_within(name)
+        return (
+            self.match_whole(name) or match_words(self.entries, name) or guess(self.entries, name)
+        )
+
+    def is_guess(self, name: str) -> bool:
+        """Whether only step 5 finds somebody."""
+        found = self.match_whole(name) or match_words(self.entries, name)
+        return not found and bool(guess(self.entries, name))
 
     def match_whole(self, name: str) -> tuple[int, ...]:
         """Steps 2 and 3."""
@@ -122,22 +132,6 @@ class Roster:
             if found and wanted:
                 return tuple(found)
         return ()
-
-    def _match_within(self, name: str) -> tuple[int, ...]:
-        words = {plain(word) for word in re.split(r"[^\w@.]+|_", name)} - {""}
-        words = {word for word in words if len(word) > 3 or not word.isdigit()}
-        found = [i for i, e in enumerate(self.entries) if any(w in e.exact for w in words)]
-        if found:
-            return tuple(found)
-        whole = plain(name)
-        hits = [
-            (len(own), i)
-            for i, entry in enumerate(self.entries)
-            for own in entry.names
-            if own in whole and (len(own) >= 5 or (len(own) >= 2 and not own.isascii()))
-        ]
-        longest = max((length for length, _ in hits), default=0)
-        return tuple(sorted({i for length, i in hits if length == longest}))
 
 
 def load_roster(path: Path) -> Roster:
@@ -194,9 +188,13 @@ def parse_roster(text: str) -> Roster:
     text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
     first = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = max(",;\t", key=lambda mark: (_outside_quotes(first, mark), mark == ","))
-    table = islice(csv.reader(io.StringIO(text), delimiter=delimiter), _MAX_ROWS)
-    rows = [[cell.strip() for cell in row] for row in table]
-    rows = [row for row in rows if any(map(plain, row))]
+    try:
+        rows = _rows(text, delimiter, strict=True)
+    except csv.Error:  # a quotation mark that is not closed, if it is a class list at all
+        rows = _rows(text, delimiter, strict=False)
+        if rows and not any(_header(cell) in _BY_HEADER for cell in rows[0]):
+            refuse_unless_list(rows)
+        raise
     if not rows:
         raise ValueError("it is empty")
     refuse_unless_text(text)
@@ -210,6 +208,25 @@ def parse_roster(text: str) -> Roster:
     if not kept:
         raise ValueError("no row below the header holds a name")
     return Roster(_kind(header), header, kept, _possible(header, rows[1:]))
+
+
+def _rows(text: str, delimiter: str, strict: bool) -> list[list[str]]:
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=strict)
+    rows = [[_cell(cell) for cell in row] for row in islice(reader, _MAX_ROWS)]
+    return _from_header([row for row in rows if any(map(plain, row))])
+
+
+def _cell(text: str) -> str:
+    """Without blanks around it; a number that a spreadsheet has made 2023001.0 of as it was."""
+    return re.sub(r"^(\d+)\.0+$", r"\1", text.strip())
+
+
+def _from_header(rows: list[list[str]]) -> list[list[str]]:
+    """Without a title above the row that names the columns, if one of the first does."""
+    for place, row in enumerate(rows[:_TITLES]):
+        if sum(_header(cell) in _BY_HEADER for cell in row) > 1:
+            return rows[place:]
+    return rows
 
 
 def _entry(header: Sequence[str], fields: Sequence[str | None], row: Sequence[str]) -> Entry | None:

@@ -109,6 +109,9 @@ def _matched(students: list[Student], roster: Roster, notes: list[Note]) -> list
             first.others += student.others
             continue
         else:
+            if roster.is_guess(student.identity.name):
+                taken = show_name(roster.entries[fits[0]].display)
+                student.notes.append(("roster_guessed", {"name": name, "taken": taken}))
             student.entry = fits[0]
             by_entry[fits[0]] = student
         kept.append(student)

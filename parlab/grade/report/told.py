@@ -12,8 +12,8 @@ from parlab.grade.types import Note
 NO_FUNCTION = ("syntax_error", "renamed", "function_absent", "todo_absent")
 # Of these the student need know nothing: they ask the teacher to do or decide something.
 FOR_THE_TEACHER = (
-    "not_on_roster", "roster_ambiguous", "many_notebooks", "same_key", "is_solution",
-    "grader_error", "run_again",
+    "not_on_roster", "roster_ambiguous", "roster_guessed", "many_notebooks", "same_key",
+    "is_solution", "grader_error", "run_again",
 )  # fmt: skip
 # Statuses, and notes, that a teacher should look at before the marks go out.
 STATUSES_TO_SEE = ("grader_error", "tampered", "unreadable", "wrong_lesson", "missing_answers")
