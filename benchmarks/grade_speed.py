@@ -6,7 +6,8 @@
               --nbgrader PYTHON where it lives in another environment)
     nbval     plain `pytest --nbval-lax -n CORES --dist loadfile`, no sandbox, no scores
 
-The submissions are lesson 04 as shipped with the right answers filled in. The three take turns; a
+The submissions are lesson 04 as shipped with the right answers filled in. The warm start counts for
+more in a small class: `grade_speed_of_12.json` is one of 12 with all three. The three take turns; a
 pair is one run of each, a figure the median of the pairs' ratios of seconds per submission. The
 machine must be quiet: where two runs of the same kind differ by more than a quarter, the script
 says so.
