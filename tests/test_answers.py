@@ -129,5 +129,6 @@ def test_one_open_todo_fails_at_its_own_check(
         except NotDone as error:
             failed[item.id] = str(error)
     assert set(failed) == {f"check-{todo}" for todo in (number, *callers)}
-    for said in failed.values():
-        assert said.startswith("⏳ TODO ") and "\n" not in said
+    for check_id, said in failed.items():
+        todo = check_id.removeprefix("check-")
+        assert said.startswith(f"⏳ TODO {todo} · ") and "\n" not in said

@@ -107,9 +107,6 @@ def main(arguments: list[str]) -> int:
 
         job.put("rank", run(job))
         job.progress("done")
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)  # torch takes long to take itself apart, and all is written
     except BaseException as error:
         with contextlib.suppress(OSError):
             job.fail(error)
@@ -122,4 +119,7 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    status = main(sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # torch takes long to take itself apart, and all is written

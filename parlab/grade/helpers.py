@@ -9,7 +9,7 @@ nothing that is scored depends on it.
 """
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -80,13 +80,7 @@ def needed(
         before = len(chosen)
         for number, item in enumerate(usable):
             piece = item.piece
-            if number in chosen:
-                continue
-            if not (
-                _serves(piece, names, data, tasks, imported)
-                or not piece.at_once & tasks
-                and any(reach.get(name, set()) & (names | data) for name in piece.at_once)
-            ):
+            if number in chosen or not _serves(piece, names, data, tasks, imported, reach):
                 continue
             chosen.add(number)
             names |= piece.takes - hidden
@@ -130,7 +124,12 @@ def _is_task(cell: CodeCell) -> bool:
 
 
 def _serves(
-    piece: Piece, names: set[str], data: set[str], tasks: frozenset[str], imported: set[str]
+    piece: Piece,
+    names: set[str],
+    data: set[str],
+    tasks: frozenset[str],
+    imported: set[str],
+    reach: Mapping[str, set[str]],
 ) -> bool:
     if piece.binds & names:
         return True
@@ -138,6 +137,8 @@ def _serves(
         return ANY in piece.binds or _is_future(piece)
     if piece.at_once & tasks:
         return False
+    if any(reach.get(name, set()) & (names | data) for name in piece.at_once):
+        return True
     if piece.is_setting:
         return bool(piece.changes) and piece.changes <= imported | _MODULES
     return bool(piece.changes & data)
